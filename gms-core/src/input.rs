@@ -1,0 +1,132 @@
+//! What goes into a [`Node`](crate::Node): arrivals, results of what it asked for, and commands.
+
+use std::net::SocketAddr;
+
+use crate::evidence::ProbeOutcome;
+use crate::member::MemberId;
+use crate::message::{CheckRequest, Datagram, Frame};
+use crate::output::{FrameToken, ProbeId};
+use crate::time::Timestamp;
+
+/// Names an incoming connection on which a frame arrived, so that the answer goes back on it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ReplyHandle(pub u64);
+
+/// Names an incoming check that waits for its answer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CheckHandle(pub u64);
+
+/// Names a command whose result is awaited.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CommandToken(pub u64);
+
+/// Why a frame was not delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendFailure {
+    /// Nobody listens there.
+    #[error("connection refused")]
+    Refused,
+    /// The connection broke.
+    #[error("connection broken")]
+    Broken,
+    /// The deadline passed.
+    #[error("timed out")]
+    TimedOut,
+    /// There is no way to that address.
+    #[error("unreachable")]
+    Unreachable,
+    /// The queue towards that address is full, or the transport is closed.
+    #[error("not queued")]
+    NotQueued,
+    /// It failed on this side: no file descriptor, no local address, forbidden.
+    #[error("failed locally")]
+    Local,
+}
+
+/// One thing that happened outside.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Input {
+    /// A datagram was read.
+    Datagram {
+        /// The packet's source.
+        from: SocketAddr,
+        /// When it was read from the socket; not later than the `now` passed beside.
+        received_at: Timestamp,
+        /// What it says.
+        datagram: Datagram,
+    },
+    /// A frame was read.
+    Frame {
+        /// The connection's remote address.
+        from: SocketAddr,
+        /// Where to answer.
+        reply: ReplyHandle,
+        /// When it was read from the connection.
+        received_at: Timestamp,
+        /// What it says.
+        frame: Frame,
+    },
+    /// A frame was handed to the network.
+    FrameSent {
+        /// Which.
+        token: FrameToken,
+    },
+    /// A frame could not be delivered.
+    FrameFailed {
+        /// Which.
+        token: FrameToken,
+        /// Why.
+        failure: SendFailure,
+    },
+    /// A probe ended.
+    ProbeDone {
+        /// Which.
+        probe: ProbeId,
+        /// How.
+        outcome: ProbeOutcome,
+    },
+    /// A checker asks on a fresh connection.
+    CheckAsked {
+        /// Where to answer.
+        handle: CheckHandle,
+        /// The question.
+        request: CheckRequest,
+    },
+    /// The application or the driver wants something.
+    Command(Command),
+}
+
+/// What the application or the driver wants.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// The seeds' addresses, as they resolve at the moment. Comes again when they change.
+    Seeds(Vec<SocketAddr>),
+    /// Leave gracefully; ends with [`Event::Stopped`](crate::Event::Stopped).
+    Leave,
+    /// Stop at once, without a word to anybody.
+    Abort,
+    /// Accuse a member: a final check follows.
+    Suspect {
+        /// Whom.
+        member: MemberId,
+        /// Why, in the user's words.
+        reason: String,
+    },
+    /// Check a member; the result comes as [`Output::CommandDone`](crate::Output::CommandDone).
+    Check {
+        /// Names the result.
+        token: CommandToken,
+        /// Whom.
+        member: MemberId,
+    },
+    /// Have a member removed.
+    Remove {
+        /// Whom.
+        member: MemberId,
+        /// Why, in the user's words.
+        reason: String,
+    },
+    /// The application's watchdog: sick, or well again.
+    SetSick(bool),
+}

@@ -1,0 +1,31 @@
+//! Group membership: an agreed answer to "who is in my cluster, and who just died?"
+
+#[cfg(feature = "runtime")]
+pub mod runtime;
+pub mod config;
+pub mod event;
+pub mod evidence;
+pub mod input;
+pub mod member;
+pub mod message;
+pub mod node;
+pub mod output;
+pub mod quorum;
+pub mod ring;
+pub mod time;
+pub mod timer;
+#[cfg(feature = "runtime")]
+pub mod transport;
+pub mod view;
+
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub use config::Config;
+pub use event::Event;
+pub use input::{Command, Input};
+pub use node::Node;
+pub use member::{Member, MemberId};
+pub use output::Output;
+pub use time::Timestamp;
+pub use view::View;

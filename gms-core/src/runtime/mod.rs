@@ -1,0 +1,3 @@
+//! The async node: drives a [`Node`](crate::Node) over any [`Transport`](crate::transport::Transport).
+
+pub mod clock;
