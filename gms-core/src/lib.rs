@@ -5,13 +5,16 @@ pub mod runtime;
 pub mod config;
 pub mod event;
 pub mod evidence;
+mod health;
 pub mod input;
 pub mod member;
 pub mod message;
 pub mod node;
+mod outbox;
 pub mod output;
 pub mod quorum;
 pub mod ring;
+mod scene;
 pub mod time;
 pub mod timer;
 #[cfg(feature = "runtime")]

@@ -1,0 +1,102 @@
+//! Loss per direction and round trip of one link, from numbers and echoes of ordinary messages alone.
+
+use std::time::Duration;
+
+/// Datagrams after which a share of loss is taken and the count begins anew. At five heartbeats per member timeout
+/// this is four timeouts: long enough that one lost datagram is 5 %, short enough to notice a change.
+const WINDOW: u32 = 20;
+
+/// What one link loses and how long it takes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Link {
+    received: u32,
+    missing: u32,
+    loss_in: f32,
+    loss_out: f32,
+    echoed_from: Option<(u64, u32)>,
+    rtt: Option<Duration>,
+}
+
+impl Link {
+    /// Counts a datagram that arrived `gap` numbers after the newest before it (1 where none is missing).
+    pub(crate) fn count_received(&mut self, gap: u64) {
+        self.received += 1;
+        self.missing = self.missing.saturating_add(u32::try_from(gap - 1).unwrap_or(u32::MAX));
+        if self.received.saturating_add(self.missing) >= WINDOW {
+            self.loss_in = share(self.missing, self.received.saturating_add(self.missing));
+            self.received = 0;
+            self.missing = 0;
+        }
+    }
+
+    /// Counts an echo of `number` seen for the first time: numbers that the other end never echoes, because a newer
+    /// one arrived first or none did, approximate what was lost on the way there.
+    pub(crate) fn count_echo(&mut self, number: u64) {
+        let (first, count) = self.echoed_from.unwrap_or((number, 0));
+        let span = u32::try_from(number - first.min(number)).unwrap_or(u32::MAX);
+        if span >= WINDOW {
+            self.loss_out = share(span - span.min(count), span);
+            self.echoed_from = Some((number, 0));
+        } else {
+            self.echoed_from = Some((first, count + 1));
+        }
+    }
+
+    /// Smooths one measured round trip in, with the weights of RFC 6298 (1/8).
+    pub(crate) fn measure_rtt(&mut self, sample: Duration) {
+        self.rtt = Some(self.rtt.map_or(sample, |old| old - old / 8 + sample / 8));
+    }
+
+    /// Smoothed round trip.
+    pub(crate) const fn rtt(&self) -> Option<Duration> {
+        self.rtt
+    }
+
+    /// Share of datagrams from the other end that were lost, 0 to 1.
+    pub(crate) const fn loss_in(&self) -> f32 {
+        self.loss_in
+    }
+
+    /// Share of datagrams to the other end that were lost, 0 to 1; an upper estimate.
+    pub(crate) const fn loss_out(&self) -> f32 {
+        self.loss_out
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share of small counts for display")]
+fn share(part: u32, whole: u32) -> f32 {
+    part as f32 / whole as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_in_the_numbers_are_loss_towards_us() {
+        let mut link = Link::default();
+        for _ in 0..5 {
+            link.count_received(1);
+            link.count_received(3);
+        }
+        assert_eq!(link.loss_in(), 0.5);
+    }
+
+    #[test]
+    fn numbers_never_echoed_are_loss_on_the_way_out() {
+        let mut link = Link::default();
+        for number in (0..=40).step_by(2) {
+            link.count_echo(number);
+        }
+        assert_eq!(link.loss_out(), 0.5);
+    }
+
+    #[test]
+    fn round_trips_are_smoothed() {
+        let mut link = Link::default();
+        link.measure_rtt(Duration::from_millis(8));
+        assert_eq!(link.rtt(), Some(Duration::from_millis(8)));
+        link.measure_rtt(Duration::from_millis(16));
+        assert_eq!(link.rtt(), Some(Duration::from_millis(9)));
+    }
+}

@@ -1,0 +1,3 @@
+//! The health monitor: contacts, watching, suspicion, final checks, own health. Each a small pure machine.
+
+pub(crate) mod contacts;

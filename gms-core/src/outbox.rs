@@ -1,0 +1,124 @@
+//! What sub-machines hand to the node: actions in order. The node alone turns them into outputs, because heads,
+//! numbers and echoes are its business.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::event::Event;
+use crate::input::{CheckHandle, CommandToken, ReplyHandle};
+use crate::member::{MemberId, ShortId};
+use crate::message::{CheckAnswer, DatagramBody, FrameBody};
+use crate::output::{CheckTarget, CommandResult, Destination, FrameToken, ProbeId};
+
+/// One thing that a sub-machine wants done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Action {
+    /// A datagram to a member of the installed view; dropped if it is none.
+    Datagram { to: MemberId, body: DatagramBody },
+    /// A datagram to an address; `recipient` is all zero where unknown.
+    DatagramTo { to: SocketAddr, recipient: ShortId, body: DatagramBody },
+    /// A frame to a member of the installed view; dropped if it is none.
+    Frame { to: MemberId, body: FrameBody, token: FrameToken },
+    /// A frame to somebody else; `recipient` is all zero where unknown.
+    FrameTo { to: Destination, recipient: ShortId, body: FrameBody, token: FrameToken },
+    /// As [`Output::StartProbe`](crate::Output::StartProbe).
+    StartProbe { probe: ProbeId, target: CheckTarget, deadline: Duration },
+    /// As [`Output::StopProbe`](crate::Output::StopProbe).
+    StopProbe { probe: ProbeId },
+    /// As [`Output::AnswerCheck`](crate::Output::AnswerCheck).
+    AnswerCheck { handle: CheckHandle, answer: CheckAnswer },
+    /// As [`Output::Event`](crate::Output::Event).
+    Event(Event),
+    /// As [`Output::CommandDone`](crate::Output::CommandDone).
+    CommandDone { token: CommandToken, result: CommandResult },
+}
+
+/// Collects actions and hands out the names of probes and frames.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    actions: VecDeque<Action>,
+    last_probe: u64,
+    last_token: u64,
+}
+
+impl Outbox {
+    /// A datagram to a member of the view.
+    pub(crate) fn datagram(&mut self, to: MemberId, body: DatagramBody) {
+        self.actions.push_back(Action::Datagram { to, body });
+    }
+
+    /// A datagram to an address outside the view.
+    pub(crate) fn datagram_to(&mut self, to: SocketAddr, recipient: ShortId, body: DatagramBody) {
+        self.actions.push_back(Action::DatagramTo { to, recipient, body });
+    }
+
+    /// A frame to a member of the view.
+    pub(crate) fn frame(&mut self, to: MemberId, body: FrameBody) -> FrameToken {
+        let token = self.next_token();
+        self.actions.push_back(Action::Frame { to, body, token });
+        token
+    }
+
+    /// A frame to an address outside the view.
+    pub(crate) fn frame_to(&mut self, to: SocketAddr, recipient: ShortId, body: FrameBody) -> FrameToken {
+        let token = self.next_token();
+        self.actions.push_back(Action::FrameTo { to: Destination::Address(to), recipient, body, token });
+        token
+    }
+
+    /// A frame back on the connection on which one arrived.
+    pub(crate) fn reply(&mut self, to: ReplyHandle, recipient: ShortId, body: FrameBody) {
+        let token = self.next_token();
+        self.actions.push_back(Action::FrameTo { to: Destination::Reply(to), recipient, body, token });
+    }
+
+    /// A fresh connection; its result comes under the name returned.
+    pub(crate) fn start_probe(&mut self, target: CheckTarget, deadline: Duration) -> ProbeId {
+        self.last_probe += 1;
+        let probe = ProbeId(self.last_probe);
+        self.actions.push_back(Action::StartProbe { probe, target, deadline });
+        probe
+    }
+
+    /// The probe's result is not wanted any more.
+    pub(crate) fn stop_probe(&mut self, probe: ProbeId) {
+        self.actions.push_back(Action::StopProbe { probe });
+    }
+
+    /// An answer to an incoming check.
+    pub(crate) fn answer_check(&mut self, handle: CheckHandle, answer: CheckAnswer) {
+        self.actions.push_back(Action::AnswerCheck { handle, answer });
+    }
+
+    /// Something for the application.
+    pub(crate) fn event(&mut self, event: Event) {
+        self.actions.push_back(Action::Event(event));
+    }
+
+    /// A command's result.
+    pub(crate) fn command_done(&mut self, token: CommandToken, result: CommandResult) {
+        self.actions.push_back(Action::CommandDone { token, result });
+    }
+
+    /// The next action.
+    pub(crate) fn pop(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
+
+    /// All actions, for tests that compare the exact list.
+    #[cfg(test)]
+    pub(crate) fn drain(&mut self) -> Vec<Action> {
+        self.actions.drain(..).collect()
+    }
+
+    fn next_token(&mut self) -> FrameToken {
+        self.last_token += 1;
+        FrameToken(self.last_token)
+    }
+}
