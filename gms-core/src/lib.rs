@@ -8,6 +8,7 @@ pub mod evidence;
 mod health;
 pub mod input;
 pub mod member;
+mod membership;
 pub mod message;
 pub mod node;
 mod outbox;

@@ -1,0 +1,148 @@
+//! Two-way contact to a majority: until when it is certain, and whether it has lapsed.
+//!
+//! A member is connected as long as more than half of its view's weight has echoed what it sent within T. Those who
+//! vote for its removal for silence have not echoed it for R > T, so both can't be majorities at once: the member
+//! knows before the others decide.
+
+use std::time::Duration;
+
+use crate::health::contacts::{Contacts, Record, Shown};
+use crate::member::MemberId;
+use crate::quorum;
+use crate::time::Timestamp;
+use crate::view::{DigestTag, View};
+
+/// A change that this member has accepted, as far as isolation is concerned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending<'a> {
+    /// How heads show that change.
+    pub(crate) tag: DigestTag,
+    /// The view that it makes.
+    pub(crate) makes: &'a View,
+    /// Whether it removes this member by a verdict.
+    pub(crate) removes_me: bool,
+}
+
+/// Until when this member's two-way contact to a majority is certain.
+//= docs/protocol.md#vw-17
+pub(crate) fn connected_until(
+    view: &View,
+    me: &MemberId,
+    contacts: &Contacts,
+    pending: Option<Pending<'_>>,
+) -> Timestamp {
+    let accepted = pending.map(|p| p.tag);
+    let until = lasts_until(view, me, contacts, accepted);
+    match pending {
+        None => until,
+        Some(pending) if pending.removes_me => Timestamp::ZERO,
+        // A leaver, or one expelled by an operator, has nothing to count in a view without it.
+        Some(pending) if !pending.makes.contains(me) => until,
+        Some(pending) => until.min(lasts_until(pending.makes, me, contacts, None)),
+    }
+}
+
+/// The moment at which less than a majority of `view`'s weight will still have echoed what was sent within T.
+///
+/// An echo counts if its head shows that the sender has not gone beyond `view`: an older view, or `view` itself with
+/// nothing accepted, or with the change accepted here too (docs/decisions/0004-isolation-tally.md).
+fn lasts_until(view: &View, me: &MemberId, contacts: &Contacts, accepted: Option<DigestTag>) -> Timestamp {
+    let valid = view.timing().member_timeout;
+    let total = view.weight();
+    let counts = |shown: Shown| {
+        shown.view < view.id()
+            || (shown.view == view.id() && (shown.accepted.is_none() || shown.accepted == accepted))
+    };
+    let own = view.weight_of(me);
+    if quorum::is_majority(own, total) {
+        return Timestamp::FAR_FUTURE;
+    }
+    let mut ends: Vec<(Timestamp, u32)> = view
+        .members()
+        .iter()
+        .enumerate()
+        .filter(|(_, m)| m.member.id != *me)
+        .filter_map(|(place, m)| {
+            let sent = contacts.get(&m.member.id)?.echoed(counts)?;
+            Some((sent + valid, quorum::counted(place, m.member.weight)))
+        })
+        .collect();
+    ends.sort_unstable_by(|a, b| b.cmp(a));
+    let mut weight = own;
+    for (until, share) in ends {
+        weight += share;
+        if quorum::is_majority(weight, total) {
+            return until;
+        }
+    }
+    Timestamp::ZERO
+}
+
+/// Follows the state and says when it changes.
+#[derive(Debug, Default)]
+pub(crate) struct Isolation {
+    until: Timestamp,
+    ever_connected: bool,
+    reported: bool,
+}
+
+/// A change of state to report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum IsolationChange {
+    /// Contact has lapsed.
+    Isolated,
+    /// Contact is back.
+    Connected,
+}
+
+impl Isolation {
+    /// Takes a newly computed deadline. Losing contact that never was is nothing to report.
+    pub(crate) fn update(&mut self, now: Timestamp, until: Timestamp) -> Option<IsolationChange> {
+        self.until = until;
+        if self.is_connected(now) {
+            self.ever_connected = true;
+            return std::mem::take(&mut self.reported).then_some(IsolationChange::Connected);
+        }
+        if self.ever_connected && !self.reported {
+            self.reported = true;
+            return Some(IsolationChange::Isolated);
+        }
+        None
+    }
+
+    /// Until when contact is certain, as last computed: never later than the truth.
+    pub(crate) const fn until(&self) -> Timestamp {
+        self.until
+    }
+
+    /// Whether contact is certain at `now`.
+    pub(crate) fn is_connected(&self, now: Timestamp) -> bool {
+        self.until > now
+    }
+
+    /// When to compute anew.
+    pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
+        let lapses = self.ever_connected && !self.reported && self.until != Timestamp::FAR_FUTURE;
+        lapses.then_some(self.until)
+    }
+}
+
+/// Names of the members heard within `span`, and of those that showed within it that they heard this one.
+pub(crate) fn heard(
+    view: &View,
+    me: &MemberId,
+    contacts: &Contacts,
+    now: Timestamp,
+    span: Duration,
+) -> (Vec<String>, Vec<String>) {
+    let names = |holds: &dyn Fn(&Record) -> bool| {
+        let others = view.members().iter().map(|m| &m.member).filter(|m| m.id != *me);
+        others.filter(|m| contacts.get(&m.id).is_some_and(holds)).map(|m| m.name.clone()).collect()
+    };
+    let from = names(&|r| r.contact_unmoved().is_some_and(|at| now.since(at) <= span));
+    let by = names(&|r| r.echoed(|_| true).is_some_and(|sent| now.since(sent) <= span));
+    (from, by)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! Whether the majority is in contact, and for how long it has not been.
+
+use std::time::Duration;
+
+use crate::event::QuorumReport;
+use crate::member::MemberId;
+use crate::quorum;
+use crate::scene::Scene;
+use crate::time::Timestamp;
+
+/// A change of state to report.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum QuorumChange {
+    /// The majority can't be reached.
+    Lost(QuorumReport),
+    /// The majority is reached again.
+    Regained(QuorumReport),
+}
+
+/// Follows the weight in contact.
+#[derive(Debug, Default)]
+pub(crate) struct QuorumWatch {
+    lost_since: Option<Timestamp>,
+}
+
+impl QuorumWatch {
+    /// Looks again. `stuck` names the members that have not voted, where this member has tried to decide for R.
+    //= docs/protocol.md#vw-16
+    pub(crate) fn update(&mut self, scene: Scene<'_>, stuck: Option<&[MemberId]>) -> Option<QuorumChange> {
+        let report = stuck.map_or_else(|| report(scene), |missing| report_without(scene, missing));
+        let lost = stuck.is_some() || !quorum::is_majority(report.weight_reachable, report.weight_total);
+        match (lost, self.lost_since) {
+            (true, None) => {
+                self.lost_since = Some(scene.now);
+                Some(QuorumChange::Lost(report))
+            }
+            (false, Some(_)) => {
+                self.lost_since = None;
+                Some(QuorumChange::Regained(report))
+            }
+            (true, Some(_)) | (false, None) => None,
+        }
+    }
+
+    /// Whether the majority is lost.
+    pub(crate) const fn is_lost(&self) -> bool {
+        self.lost_since.is_some()
+    }
+
+    /// Whether it has been lost for `span`.
+    pub(crate) fn is_lost_for(&self, now: Timestamp, span: Duration) -> bool {
+        self.lost_since.is_some_and(|since| now.since(since) >= span)
+    }
+}
+
+/// The weight in contact within R, own included.
+pub(crate) fn report(scene: Scene<'_>) -> QuorumReport {
+    let span = scene.timing().removal_silence();
+    let silent: Vec<MemberId> = scene
+        .others()
+        .filter(|m| !scene.contacts.get(&m.id).is_some_and(|r| r.is_in_contact(scene.now, span)))
+        .map(|m| m.id)
+        .collect();
+    report_without(scene, &silent)
+}
+
+fn report_without(scene: Scene<'_>, missing: &[MemberId]) -> QuorumReport {
+    let total = scene.view.weight();
+    QuorumReport {
+        weight_reachable: quorum::weight_of(scene.view, |m| !missing.contains(m)),
+        weight_needed: quorum::needed(total),
+        weight_total: total,
+        unreachable: missing.iter().map(|id| scene.view.name_of(id)).collect(),
+    }
+}

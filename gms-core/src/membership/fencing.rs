@@ -1,0 +1,152 @@
+//! The proposer's side of fencing: before it proposes a removal for silence it holds the votes of a majority without
+//! the suspect, and enough of them to cover the views that the suspect may still be in.
+
+use std::collections::BTreeMap;
+
+use crate::health::contacts::Contacts;
+use crate::member::MemberId;
+use crate::message::{CheckId, FenceTarget, FrameBody};
+use crate::outbox::Outbox;
+use crate::quorum;
+use crate::scene::Scene;
+use crate::time::Timestamp;
+use crate::view::ViewId;
+
+use super::history::History;
+
+/// A member whose final check ended as silent, and when that check began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Silent {
+    pub(crate) member: MemberId,
+    pub(crate) check: CheckId,
+    pub(crate) began: Timestamp,
+}
+
+#[derive(Debug)]
+struct Asked {
+    check: CheckId,
+    began: Timestamp,
+    granted: Vec<MemberId>,
+}
+
+/// Whether a removal for silence may be proposed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FenceState {
+    /// It may.
+    Ready,
+    /// Enough members granted; an older view has to settle until then.
+    Settling(Timestamp),
+    /// Too few members granted so far.
+    Open,
+}
+
+/// The fences that this member asks for, in its installed view.
+#[derive(Debug, Default)]
+pub(crate) struct Fencing {
+    asked: BTreeMap<MemberId, Asked>,
+    retry_at: Option<Timestamp>,
+    /// Somebody may have granted a fence for a member that is not to be removed any more.
+    lift_due: bool,
+}
+
+impl Fencing {
+    /// Asks for what is new, forgets what is no longer wanted.
+    pub(crate) fn sync(&mut self, scene: Scene<'_>, silent: &[Silent], out: &mut Outbox) {
+        let wanted = |id: &MemberId| silent.iter().any(|s| s.member == *id);
+        let before = self.asked.len();
+        self.asked.retain(|id, _| wanted(id));
+        self.lift_due |= self.asked.len() < before;
+        let mut new = false;
+        for s in silent {
+            let known = self.asked.get(&s.member).is_some_and(|a| a.check == s.check);
+            if !known {
+                new = true;
+                self.asked.insert(s.member, Asked { check: s.check, began: s.began, granted: Vec::new() });
+            }
+        }
+        if new {
+            self.ask(scene, out);
+        }
+    }
+
+    /// Takes a vote.
+    pub(crate) fn handle_fenced(&mut self, from: MemberId, member: &MemberId, check: CheckId) {
+        if let Some(asked) = self.asked.get_mut(member).filter(|a| a.check == check)
+            && !asked.granted.contains(&from)
+        {
+            asked.granted.push(from);
+        }
+    }
+
+    /// Asks those again who have not granted.
+    pub(crate) fn handle_timeout(&mut self, scene: Scene<'_>, out: &mut Outbox) {
+        if self.retry_at.is_some_and(|at| at <= scene.now) {
+            self.ask(scene, out);
+        }
+    }
+
+    /// When to ask again.
+    pub(crate) const fn poll_timeout(&self) -> Option<Timestamp> {
+        self.retry_at
+    }
+
+    /// Whether `member` may be proposed for removal.
+    //= docs/protocol.md#vw-6
+    pub(crate) fn state(&self, scene: Scene<'_>, history: &History, member: &MemberId) -> FenceState {
+        let Some(asked) = self.asked.get(member) else { return FenceState::Open };
+        let granted = |m: &MemberId| m != member && asked.granted.contains(m);
+        if !quorum::is_majority(quorum::weight_of(scene.view, granted), scene.view.weight()) {
+            return FenceState::Open;
+        }
+        let settle = scene.timing().removal_silence();
+        let shown = scene.contacts.get(member).map_or(ViewId::NONE, |r| r.newest_view());
+        match history.settled(scene.now, settle, scene.view, (member, shown), &asked.granted) {
+            Ok(()) => FenceState::Ready,
+            Err(until) => FenceState::Settling(until),
+        }
+    }
+
+    /// Who granted the fence of `member`.
+    pub(crate) fn granted_by(&self, member: &MemberId) -> &[MemberId] {
+        self.asked.get(member).map_or(&[], |a| &a.granted)
+    }
+
+    /// Whether a view is due only to lift fences.
+    //= docs/protocol.md#vw-21
+    pub(crate) const fn is_lift_due(&self) -> bool {
+        self.lift_due
+    }
+
+    /// Begins anew in another view: grants belong to their base.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    fn ask(&mut self, scene: Scene<'_>, out: &mut Outbox) {
+        self.retry_at = None;
+        for m in scene.view.members() {
+            let to = m.member.id;
+            let members: Vec<FenceTarget> = self
+                .asked
+                .iter()
+                .filter(|(id, asked)| **id != to && !asked.granted.contains(&to))
+                .map(|(id, asked)| FenceTarget {
+                    member: *id,
+                    check: asked.check,
+                    age: scene.now.since(asked.began),
+                })
+                .collect();
+            if self.asked.contains_key(&to) || members.is_empty() {
+                continue;
+            }
+            self.retry_at = Some(scene.now + scene.timing().retry_interval());
+            let (base, base_digest) = (scene.view.id(), scene.view.digest());
+            out.frame(to, FrameBody::Fence { base, base_digest, members });
+        }
+    }
+}
+
+/// Last contact with `id`, for ordering and limits.
+pub(crate) fn last_contact(contacts: &Contacts, id: &MemberId) -> Timestamp {
+    contacts.get(id).map_or(Timestamp::ZERO, |r| r.last_contact())
+}
