@@ -2,6 +2,7 @@
 
 #[cfg(feature = "runtime")]
 pub mod runtime;
+pub mod codec;
 pub mod config;
 pub mod event;
 pub mod evidence;
