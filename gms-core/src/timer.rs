@@ -27,8 +27,6 @@ pub enum WakeReason {
     Proposal,
     /// To grant a fence that is held.
     Fence,
-    /// To take over from a coordinator that is out or idle.
-    Succession,
     /// To ask for a view that is missing.
     CatchUp,
     /// To ask seeds, to found, or to give up joining.

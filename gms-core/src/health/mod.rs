@@ -2,5 +2,6 @@
 
 pub(crate) mod contacts;
 pub(crate) mod isolation;
+pub(crate) mod link_watch;
 pub(crate) mod pause;
 pub(crate) mod quorum_watch;

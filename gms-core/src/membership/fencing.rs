@@ -117,6 +117,11 @@ impl Fencing {
         self.lift_due
     }
 
+    /// Whether nothing is asked and nothing is due.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.asked.is_empty() && !self.lift_due
+    }
+
     /// Begins anew in another view: grants belong to their base.
     pub(crate) fn reset(&mut self) {
         *self = Self::default();

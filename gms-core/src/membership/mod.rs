@@ -1,6 +1,7 @@
 //! Membership: how views come about. Joining, agreement, fencing, succession, leaving; each a small pure machine.
 
 pub(crate) mod acceptor;
+pub(crate) mod plan;
 pub(crate) mod fence;
 pub(crate) mod fencing;
 pub(crate) mod history;

@@ -1,1 +1,185 @@
+use super::*;
+use crate::health::contacts::Contacts;
+use crate::message::{Answers, Flags, Head};
+use crate::outbox::Action;
+use crate::testing::{CLUSTER, id, member, view_of};
+use crate::view::View;
 
+const BALLOT: Ballot = Ballot { round: 1, place: 1 };
+
+struct Voter {
+    view: View,
+    me: Member,
+    contacts: Contacts,
+    acceptor: Acceptor,
+    desk: PromiseDesk,
+    out: Outbox,
+}
+
+fn at(millis: u64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+/// m2 votes, m1 asks, m0 is in office. T is 1 s, R 1.25 s.
+fn voter() -> Voter {
+    let view = view_of(4);
+    let mut contacts = Contacts::default();
+    contacts.install(&view, at(0));
+    let (acceptor, desk) = (Acceptor::default(), PromiseDesk::default());
+    Voter { view, me: member(2), contacts, acceptor, desk, out: Outbox::default() }
+}
+
+impl Voter {
+    fn hear_coordinator(&mut self, now: u64, flags: Flags) {
+        let head = Head {
+            cluster: CLUSTER.tag(),
+            sender: id(0).short(),
+            recipient: id(2).short(),
+            view: self.view.id(),
+            accepted: None,
+            flags,
+            number: now,
+            echo: None,
+        };
+        self.contacts.handle_datagram(0, &head, Answers::Nothing, at(now));
+    }
+
+    fn scene(&self, now: u64) -> Scene<'_> {
+        Scene {
+            now: at(now),
+            me: &self.me,
+            view: &self.view,
+            contacts: &self.contacts,
+            isolated: false,
+            sick: false,
+            leaving: false,
+        }
+    }
+
+    fn ask(&mut self, now: u64, verdict: Verdict, coordinator_is_idle: bool) -> Vec<Action> {
+        let verdicts = [(id(0), verdict)];
+        let question = PromiseQuestion {
+            asker: id(1),
+            ballot: BALLOT,
+            verdicts: &verdicts,
+            coordinator_is_idle,
+            i_am_paused: false,
+        };
+        let mut desk = std::mem::take(&mut self.desk);
+        let mut acceptor = std::mem::take(&mut self.acceptor);
+        let mut out = std::mem::take(&mut self.out);
+        desk.handle_promise(self.scene(now), &mut acceptor, question, &mut out);
+        let actions = out.drain();
+        (self.desk, self.acceptor, self.out) = (desk, acceptor, out);
+        actions
+    }
+
+    fn probe_done(&mut self, now: u64, outcome: ProbeOutcome) -> Vec<Action> {
+        let mut desk = std::mem::take(&mut self.desk);
+        let mut acceptor = std::mem::take(&mut self.acceptor);
+        let mut out = std::mem::take(&mut self.out);
+        let mine = desk.handle_probe_done(self.scene(now), &mut acceptor, ProbeId(1), outcome, &mut out);
+        assert!(mine);
+        let actions = out.drain();
+        (self.desk, self.acceptor, self.out) = (desk, acceptor, out);
+        actions
+    }
+}
+
+fn answer(actions: &[Action]) -> &FrameBody {
+    match actions {
+        [Action::Frame { to, body, .. }] if *to == id(1) => body,
+        other => panic!("not one frame to the asker: {other:?}"),
+    }
+}
+
+fn promised(voter: &Voter) -> FrameBody {
+    FrameBody::Promised { ballot: BALLOT, base: voter.view.id(), accepted: None }
+}
+
+fn refused(voter: &Voter, why: Refusal) -> FrameBody {
+    FrameBody::Refused { ballot: BALLOT, base: voter.view.id(), why }
+}
+
+#[test]
+//= docs/protocol.md#vw-7
+fn a_coordinator_in_contact_is_protected_until_r_after_it_was_heard() {
+    let mut voter = voter();
+    voter.hear_coordinator(1_000, Flags::default());
+    let left = std::time::Duration::from_millis(250);
+    let actions = voter.ask(2_000, Verdict::Silent, false);
+    assert_eq!(*answer(&actions), refused(&voter, Refusal::Protected(left)));
+    let actions = voter.ask(2_250, Verdict::Silent, false);
+    assert_eq!(*answer(&actions), promised(&voter));
+}
+
+#[test]
+//= docs/protocol.md#vw-7
+fn an_isolated_or_paused_coordinator_is_not_protected() {
+    for flags in [Flags { isolated: true, ..Flags::default() }, Flags { paused: true, ..Flags::default() }] {
+        let mut voter = voter();
+        voter.hear_coordinator(1_000, flags);
+        let actions = voter.ask(1_100, Verdict::Silent, false);
+        assert_eq!(*answer(&actions), promised(&voter));
+    }
+}
+
+#[test]
+//= docs/protocol.md#vw-7
+fn a_coordinator_that_leaves_its_work_undone_is_not_protected() {
+    let mut voter = voter();
+    voter.hear_coordinator(1_000, Flags::default());
+    let actions = voter.ask(1_100, Verdict::Silent, true);
+    assert_eq!(*answer(&actions), promised(&voter));
+}
+
+#[test]
+//= docs/protocol.md#vw-7
+fn a_claim_that_the_coordinator_is_gone_is_probed_once_and_decided_by_what_is_seen() {
+    for (outcome, grants) in
+        [(ProbeOutcome::Refused, true), (ProbeOutcome::Ok, false), (ProbeOutcome::TimedOut, false)]
+    {
+        let mut voter = voter();
+        voter.hear_coordinator(1_000, Flags::default());
+        let actions = voter.ask(1_100, Verdict::Gone, false);
+        assert!(matches!(actions[..], [Action::StartProbe { probe: ProbeId(1), .. }]), "{actions:?}");
+        assert_eq!(voter.ask(1_101, Verdict::Gone, false), [], "asked again, probed once");
+        let actions = voter.probe_done(1_110, outcome);
+        let refusal = Refusal::Protected(voter.view.timing().retry_interval());
+        let expected = if grants { promised(&voter) } else { refused(&voter, refusal) };
+        assert_eq!(*answer(&actions), expected, "{outcome}");
+    }
+}
+
+#[test]
+//= docs/protocol.md#vw-7
+fn i_do_not_promise_to_somebody_later_in_office_than_me() {
+    let mut voter = voter();
+    voter.me = member(0);
+    let actions = voter.ask(5_000, Verdict::Gone, false);
+    let left = voter.view.timing().removal_silence();
+    assert_eq!(*answer(&actions), refused(&voter, Refusal::Protected(left)));
+}
+
+#[test]
+//= docs/protocol.md#vw-8
+fn a_promise_tells_the_change_accepted_before() {
+    let mut voter = voter();
+    let change = std::sync::Arc::new(crate::view::Change::empty(&voter.view));
+    let makes = std::sync::Arc::new(voter.view.apply(&change).unwrap());
+    let first = Ballot { round: 0, place: 0 };
+    voter.acceptor.accept(at(1), first, &change, &makes).unwrap();
+    let actions = voter.ask(5_000, Verdict::Silent, false);
+    let accepted = Some((first, (*change).clone()));
+    let expected = FrameBody::Promised { ballot: BALLOT, base: voter.view.id(), accepted };
+    assert_eq!(*answer(&actions), expected);
+}
+
+#[test]
+fn a_higher_promise_is_named_in_the_refusal() {
+    let mut voter = voter();
+    let higher = Ballot { round: 3, place: 3 };
+    voter.acceptor.promise(higher).unwrap();
+    let actions = voter.ask(5_000, Verdict::Silent, false);
+    assert_eq!(*answer(&actions), refused(&voter, Refusal::Promised(higher)));
+}

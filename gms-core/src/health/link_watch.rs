@@ -1,0 +1,42 @@
+//! Links that lose much while the member lives: reported once when they degrade, once when they recover.
+
+use crate::event::{Event, LinkReport, Subject};
+use crate::member::MemberId;
+use crate::outbox::Outbox;
+use crate::scene::Scene;
+
+/// Share of loss from which a link is reported: one in five heartbeats missing leaves a margin of four to a check.
+const DEGRADED: f32 = 0.2;
+/// Share of loss below which it counts as recovered; well below, so that it does not flap.
+const RECOVERED: f32 = 0.05;
+
+/// Which links are reported as degraded.
+#[derive(Debug, Default)]
+pub(crate) struct LinkWatch {
+    degraded: Vec<MemberId>,
+}
+
+impl LinkWatch {
+    /// Looks at every link; called once a heartbeat interval.
+    pub(crate) fn update(&mut self, scene: Scene<'_>, out: &mut Outbox) {
+        self.degraded.retain(|id| scene.view.contains(id));
+        for member in scene.others() {
+            let Some(record) = scene.contacts.get(&member.id) else { continue };
+            let link = record.link();
+            let reported = self.degraded.contains(&member.id);
+            let report = || LinkReport {
+                member: Subject::from(member),
+                loss_in: link.loss_in(),
+                loss_out: link.loss_out(),
+                rtt: link.rtt(),
+            };
+            if !reported && link.loss_in() >= DEGRADED {
+                self.degraded.push(member.id);
+                out.event(Event::LinkDegraded(report()));
+            } else if reported && link.loss_in() < RECOVERED {
+                self.degraded.retain(|id| *id != member.id);
+                out.event(Event::LinkRecovered(report()));
+            }
+        }
+    }
+}

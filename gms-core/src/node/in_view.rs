@@ -1,0 +1,246 @@
+//! A member in a view: the state of all machines, and the order in which they are asked. No rule of its own.
+
+mod agree;
+mod commands;
+mod datagrams;
+mod frames;
+mod install;
+mod status;
+mod timers;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::config::{Config, QuorumLoss};
+use crate::event::{ExclusionCause, StopReason};
+use crate::health::contacts::Contacts;
+use crate::health::isolation::{self, Isolation, IsolationChange, Pending};
+use crate::health::link_watch::LinkWatch;
+use crate::health::monitor::Health;
+use crate::health::pause::PauseDetector;
+use crate::health::quorum_watch::QuorumWatch;
+use crate::member::Member;
+use crate::membership::acceptor::Acceptor;
+use crate::membership::admission::Admission;
+use crate::membership::announce::Announcer;
+use crate::membership::catch_up::CatchUp;
+use crate::membership::departures::Departures;
+use crate::membership::fence::Fences;
+use crate::membership::fencing::Fencing;
+use crate::membership::history::History;
+use crate::membership::proposer::Proposer;
+use crate::membership::requests::{Queue, Requests};
+use crate::membership::succession::PromiseDesk;
+use crate::message::Flags;
+use crate::outbox::Outbox;
+use crate::time::Timestamp;
+use crate::view::{View, ViewId};
+
+/// The facts at `$now`, borrowed field by field so that one machine can be changed while it looks at the others.
+macro_rules! scene {
+    ($member:expr, $now:expr) => {
+        $crate::scene::Scene {
+            now: $now,
+            me: &$member.me,
+            view: &$member.view,
+            contacts: &$member.contacts,
+            isolated: !$member.isolation.is_connected($now),
+            sick: $member.sick,
+            leaving: $member.requests.leaving_since().is_some(),
+        }
+    };
+}
+use scene;
+
+/// Strangers remembered so that each is told at most once an interval that it is no member.
+const STRANGERS_MAX: usize = 64;
+
+/// How a member's time in views ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    /// It stops for this reason.
+    Stop(StopReason),
+    /// It is out of this view.
+    Excluded(ViewId, ExclusionCause),
+}
+
+/// A member in a view.
+#[derive(Debug)]
+pub(super) struct InView {
+    me: Member,
+    view: Arc<View>,
+    installed_at: Timestamp,
+    in_cluster_since: Timestamp,
+    started_at: Timestamp,
+    contacts: Contacts,
+    health: Health,
+    isolation: Isolation,
+    pauses: PauseDetector,
+    quorum: QuorumWatch,
+    links: LinkWatch,
+    acceptor: Acceptor,
+    proposer: Proposer,
+    fences: Fences,
+    fencing: Fencing,
+    history: History,
+    desk: PromiseDesk,
+    catch_up: CatchUp,
+    requests: Requests,
+    queue: Queue,
+    departures: Option<Departures>,
+    /// Set once this member has decided the view without itself: it only lets others and itself go.
+    leaves_by: Option<Timestamp>,
+    admission: Admission,
+    announcer: Announcer,
+    seeds: Vec<SocketAddr>,
+    strangers: VecDeque<(SocketAddr, Timestamp)>,
+    sick: bool,
+    heartbeat_at: Timestamp,
+    hears_majority_isolated_since: Option<Timestamp>,
+    leave_deadline: Option<Timestamp>,
+    leave_timeout: Option<Duration>,
+    quorum_loss: QuorumLoss,
+    quorum_loss_timeout: Option<Duration>,
+    rng: fastrand::Rng,
+    end: Option<End>,
+}
+
+/// What a member brings along from its time as a joiner.
+#[derive(Debug)]
+pub(super) struct Arrival<'a> {
+    pub(super) config: &'a Config,
+    pub(super) me: Member,
+    pub(super) view: View,
+    pub(super) started_at: Timestamp,
+    pub(super) seeds: Vec<SocketAddr>,
+    pub(super) seed: u64,
+}
+
+impl InView {
+    /// A member whose first view is `arrival.view`.
+    pub(super) fn new(now: Timestamp, arrival: Arrival<'_>) -> Self {
+        let Arrival { config, me, view, started_at, seeds, seed } = arrival;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut contacts = Contacts::default();
+        contacts.install(&view, now);
+        let founded = view.len() == 1;
+        Self {
+            installed_at: now,
+            in_cluster_since: now,
+            started_at,
+            contacts,
+            health: Health::new(rng.u64(..)),
+            isolation: Isolation::default(),
+            pauses: PauseDetector::default(),
+            quorum: QuorumWatch::default(),
+            links: LinkWatch::default(),
+            acceptor: Acceptor::default(),
+            proposer: Proposer::new(),
+            fences: Fences::default(),
+            fencing: Fencing::default(),
+            history: History::new(now),
+            desk: PromiseDesk::default(),
+            catch_up: CatchUp::default(),
+            requests: Requests::default(),
+            queue: Queue::default(),
+            departures: None,
+            leaves_by: None,
+            admission: Admission::new(rng.u64(..), now, founded && config.has_seeds),
+            announcer: Announcer::new(now, founded && config.has_seeds),
+            seeds,
+            strangers: VecDeque::new(),
+            sick: false,
+            heartbeat_at: now,
+            hears_majority_isolated_since: None,
+            leave_deadline: None,
+            leave_timeout: config.leave_timeout,
+            quorum_loss: config.quorum_loss,
+            quorum_loss_timeout: config.quorum_loss_timeout,
+            rng,
+            end: None,
+            view: Arc::new(view),
+            me,
+        }
+    }
+
+    /// How the time in views ended, once it has.
+    pub(super) fn take_end(&mut self) -> Option<End> {
+        self.end.take()
+    }
+
+    /// The installed view.
+    pub(super) const fn view(&self) -> &Arc<View> {
+        &self.view
+    }
+
+    /// This member's record.
+    pub(super) const fn me(&self) -> &Member {
+        &self.me
+    }
+
+    /// The state that every head tells.
+    //= docs/protocol.md#fd-28
+    pub(super) fn flags(&self, now: Timestamp) -> Flags {
+        Flags {
+            isolated: !self.isolation.is_connected(now),
+            sick: self.sick,
+            paused: self.is_in_office() && self.pauses.is_paused(now, self.view.timing()),
+            leaving: self.requests.leaving_since().is_some(),
+        }
+    }
+
+    /// The change accepted here, as heads show it.
+    pub(super) fn accepted_tag(&self) -> Option<crate::view::DigestTag> {
+        self.acceptor.accepted().map(|a| a.digest.tag())
+    }
+
+    /// The contact records, for numbering and echoing what is sent.
+    pub(super) const fn contacts_mut(&mut self) -> &mut Contacts {
+        &mut self.contacts
+    }
+
+    /// Until when two-way contact to a majority is certain.
+    pub(super) fn connected_until(&self) -> Timestamp {
+        self.isolation.until()
+    }
+
+    fn is_in_office(&self) -> bool {
+        self.view.coordinator().id == self.me.id
+    }
+
+    /// Computes two-way contact anew and reports a change of state.
+    fn update_isolation(&mut self, now: Timestamp, out: &mut Outbox) {
+        let pending = self.acceptor.accepted().map(|a| Pending {
+            tag: a.digest.tag(),
+            makes: &a.makes,
+            removes_me: a.change.removes_crashed(&self.me.id),
+        });
+        let until = isolation::connected_until(&self.view, &self.me.id, &self.contacts, pending);
+        let Some(change) = self.isolation.update(now, until) else { return };
+        let span = self.view.timing().member_timeout;
+        let (heard_from, heard_by) = isolation::heard(&self.view, &self.me.id, &self.contacts, now, span);
+        let report = crate::event::ContactReport { heard_from, heard_by };
+        out.event(match change {
+            IsolationChange::Isolated => crate::Event::Isolated(report),
+            IsolationChange::Connected => crate::Event::Connected(report),
+        });
+    }
+
+    /// Notes a pause of this process before anything is believed about the silence of others.
+    //= docs/protocol.md#fd-26
+    pub(super) fn observe(&mut self, now: Timestamp, out: &mut Outbox) {
+        let interval = self.view.timing().heartbeat_interval;
+        let Some(lasted) = self.pauses.observe(now, interval) else { return };
+        self.contacts.handle_pause(now, lasted);
+        self.health.handle_pause(scene!(self, now), lasted);
+        out.event(crate::Event::Paused { lasted });
+        self.update_isolation(now, out);
+    }
+
+    /// Notes when this node is to run next, to notice a pause.
+    pub(super) const fn plan_next(&mut self, next: Option<Timestamp>) {
+        self.pauses.plan(next);
+    }
+}

@@ -1,0 +1,143 @@
+//! Datagrams that reach a member: who speaks, whether it is contact, and which machine it is for.
+
+use std::net::SocketAddr;
+
+use crate::health::contacts::Contact;
+use crate::message::{Answers, Datagram, DatagramBody, Head, RequestId};
+use crate::outbox::Outbox;
+use crate::time::Timestamp;
+
+use super::{InView, STRANGERS_MAX, scene};
+
+impl InView {
+    /// Takes one datagram.
+    pub(in crate::node) fn handle_datagram(
+        &mut self,
+        now: Timestamp,
+        from: SocketAddr,
+        received_at: Timestamp,
+        datagram: &Datagram,
+        out: &mut Outbox,
+    ) {
+        let Datagram { head, body } = datagram;
+        match body {
+            DatagramBody::FindCoordinator { cluster_name, asker, .. } => {
+                return self.handle_find_coordinator(now, from, None, cluster_name, *asker, out);
+            }
+            DatagramBody::Coordinator(info) => return self.handle_cluster_info(now, info, out),
+            _ => {}
+        }
+        let is_mine = head.cluster == self.view.cluster().tag() && head.recipient == self.me.id.short();
+        if !is_mine || head.sender == self.me.id.short() || self.leaves_by.is_some() {
+            return;
+        }
+        let Some(place) = self.contacts.place_of(head.sender) else {
+            return self.handle_stranger(now, from, head, body, out);
+        };
+        let answers = match body {
+            DatagramBody::Heartbeat { answers } => *answers,
+            _ => Answers::Nothing,
+        };
+        let contact = self.contacts.handle_datagram(place, head, answers, received_at);
+        self.handle_contact(now, &contact, head, out);
+        self.handle_body(now, &contact, body, out);
+    }
+
+    fn handle_body(&mut self, now: Timestamp, contact: &Contact, body: &DatagramBody, out: &mut Outbox) {
+        let from = contact.from;
+        let scene = scene!(self, now);
+        match body {
+            DatagramBody::Heartbeat { .. }
+            | DatagramBody::FindCoordinator { .. }
+            | DatagramBody::Coordinator(_) => {}
+            DatagramBody::HeartbeatRequest { target, request, .. } => {
+                self.health.handle_heartbeat_request(scene, from, *target, *request, out);
+            }
+            DatagramBody::SuspectMembers { accusation, requests } => {
+                let flags = contact.flags;
+                self.health.handle_suspect_members(scene, from, flags, *accusation, requests, out);
+            }
+            DatagramBody::FinalCheckPassed { member } => {
+                self.health.handle_final_check_passed(scene, from, *member, out);
+            }
+            DatagramBody::VerifyRequest { check, suspect } => {
+                self.health.handle_verify_request(scene, from, *check, *suspect, out);
+            }
+            DatagramBody::VerifyReply { check, suspect, finding } => {
+                self.health.handle_verify_reply(scene, from, *check, *suspect, *finding, out);
+            }
+            DatagramBody::NotAMember { view } => {
+                if *view >= self.view.id() {
+                    self.catch_up.note(scene, *view, Some(from));
+                }
+            }
+        }
+    }
+
+    /// What every message of a member of the view means, whatever its body.
+    pub(super) fn handle_contact(
+        &mut self,
+        now: Timestamp,
+        contact: &Contact,
+        head: &Head,
+        out: &mut Outbox,
+    ) {
+        self.health.handle_contact(scene!(self, now), *contact, out);
+        if !self.fences.is_empty() {
+            self.fences.handle_contact(&self.view, &mut self.contacts, contact, out);
+        }
+        if !contact.fresh {
+            return;
+        }
+        //= docs/protocol.md#vw-4
+        if head.view > self.view.id() {
+            self.catch_up.note(scene!(self, now), head.view, Some(contact.from));
+        }
+        if self.contacts.at(contact.place).awaits_first_echo() {
+            out.datagram(contact.from, DatagramBody::Heartbeat { answers: Answers::Nothing });
+        }
+        if contact.sent_after.is_some() && !self.isolation.is_connected(now) {
+            self.update_isolation(now, out);
+        }
+    }
+
+    /// A datagram of somebody who is not in the view: a joiner that answers, a member that is ahead, or one that is out.
+    //= docs/protocol.md#fd-16
+    fn handle_stranger(
+        &mut self,
+        now: Timestamp,
+        from: SocketAddr,
+        head: &Head,
+        body: &DatagramBody,
+        out: &mut Outbox,
+    ) {
+        if let DatagramBody::Heartbeat { answers: Answers::Request(request) } = body
+            && self.handle_joiner_answer(now, head, *request, out)
+        {
+            return;
+        }
+        if head.view > self.view.id() {
+            return self.catch_up.note(scene!(self, now), head.view, None);
+        }
+        let interval = self.view.timing().heartbeat_interval;
+        while self.strangers.front().is_some_and(|(_, at)| now.since(*at) >= interval) {
+            self.strangers.pop_front();
+        }
+        let told = self.strangers.iter().any(|(address, _)| *address == from);
+        if told || self.strangers.len() == STRANGERS_MAX || head.view.0 == 0 {
+            return;
+        }
+        self.strangers.push_back((from, now));
+        out.datagram_to(from, head.sender, DatagramBody::NotAMember { view: self.view.id() });
+    }
+
+    fn handle_joiner_answer(
+        &mut self,
+        now: Timestamp,
+        head: &Head,
+        request: RequestId,
+        out: &mut Outbox,
+    ) -> bool {
+        self.admission.handle_heartbeat_answer(scene!(self, now), head.sender, request, out)
+    }
+}

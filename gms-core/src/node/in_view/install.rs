@@ -1,0 +1,309 @@
+//! Installing views, learning to be out, and answering those who are behind.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::event::{Event, ExclusionCause, ExpelledMember, Removed, StopReason, Subject, ViewChange};
+use crate::input::ReplyHandle;
+use crate::member::MemberId;
+use crate::membership::acceptor::Acceptor;
+use crate::membership::admission::JoinReply;
+use crate::membership::announce::{self, Meeting};
+use crate::membership::proposer::Proposer;
+use crate::message::{ClusterInfo, Decided, FrameBody, Head, Installation};
+use crate::outbox::Outbox;
+use crate::time::Timestamp;
+use crate::view::{Change, View, ViewId};
+
+use super::{End, InView, scene};
+
+impl InView {
+    /// Takes a decided view, as changes or whole, from a member of the installed one.
+    //= docs/protocol.md#vw-5
+    pub(super) fn handle_install(
+        &mut self,
+        now: Timestamp,
+        from: MemberId,
+        installation: Installation,
+        out: &mut Outbox,
+    ) {
+        let before = self.view.id();
+        match installation {
+            Installation::Changes(changes) => {
+                for decided in changes {
+                    if decided.change.base > self.view.id() {
+                        let shown = decided.change.makes();
+                        return self.catch_up.ask_now(scene!(self, now), shown, from, out);
+                    }
+                    if decided.change.base < self.view.id() {
+                        continue;
+                    }
+                    self.install_change(now, from, decided, out);
+                    if self.end.is_some() {
+                        return;
+                    }
+                }
+            }
+            Installation::Whole(view) => self.install_whole(now, *view, out),
+        }
+        debug_assert!(self.view.id() >= before);
+    }
+
+    fn install_change(&mut self, now: Timestamp, from: MemberId, decided: Decided, out: &mut Outbox) {
+        let Decided { change, digest } = &decided;
+        if change.base_digest != self.view.digest() || change.digest() != *digest {
+            return;
+        }
+        //= docs/protocol.md#vw-18
+        if change.left.contains(&self.me.id) {
+            self.end = Some(End::Stop(StopReason::Left));
+            return;
+        }
+        if change.removes(&self.me.id) {
+            self.end = Some(End::Excluded(change.makes(), cause_of(change, &self.me.id)));
+            return;
+        }
+        let Ok(next) = self.view.apply(change) else { return };
+        let lets_go = !change.left.is_empty();
+        let makes = change.makes();
+        self.install(now, Arc::new(next), Some(decided), out);
+        if lets_go {
+            out.frame(from, FrameBody::Installed { view: makes });
+        }
+    }
+
+    /// A whole view is taken only where one was asked for: it is not linked to what this member holds.
+    fn install_whole(&mut self, now: Timestamp, view: View, out: &mut Outbox) {
+        let acceptable = self.catch_up.is_asked()
+            && view.id() > self.view.id()
+            && view.cluster() == self.view.cluster()
+            && view.is_plausible();
+        if !acceptable || self.history.contradicts(view.id(), view.digest()) {
+            return;
+        }
+        if !view.contains(&self.me.id) {
+            let out_of_it = ExclusionCause::Unknown;
+            self.end = Some(End::Excluded(view.id(), out_of_it));
+            return;
+        }
+        self.install(now, Arc::new(view), None, out);
+    }
+
+    /// Puts `next` in place: all that belonged to the old base begins anew.
+    pub(super) fn install(
+        &mut self,
+        now: Timestamp,
+        next: Arc<View>,
+        decided: Option<Decided>,
+        out: &mut Outbox,
+    ) {
+        assert!(next.contains(&self.me.id), "a member installs only views that contain it");
+        assert!(next.id() > self.view.id(), "views never go back");
+        let old = std::mem::replace(&mut self.view, next);
+        let settle = old.timing().removal_silence();
+        self.history.push(now, &old, decided.clone(), settle);
+        self.fences.lift_all(&mut self.contacts);
+        self.contacts.install(&self.view, now);
+        self.acceptor = Acceptor::default();
+        self.proposer = Proposer::new();
+        self.fencing.reset();
+        self.desk.reset(out);
+        self.catch_up.handle_view_installed(self.view.id());
+        self.installed_at = now;
+        out.event(Event::ViewInstalled(Arc::new(describe(&old, &self.view, decided.as_ref()))));
+        if old.coordinator().id != self.view.coordinator().id {
+            let (from, to) = (Subject::from(old.coordinator()), Subject::from(self.view.coordinator()));
+            out.event(Event::CoordinatorChanged { from, to });
+        }
+        self.update_isolation(now, out);
+        let scene = scene!(self, now);
+        self.health.handle_view_installed(scene, out);
+        self.admission.handle_view_installed(scene, out);
+        self.requests.handle_view_installed(scene);
+        self.queue.handle_view_installed(scene);
+        // Everyone shows the new view at once, so that isolation and catching up see it within a round trip.
+        self.heartbeat_at = now;
+    }
+
+    /// Frames that concern discovery and joining, from anybody. Returns whether this was one.
+    pub(super) fn handle_discovery_frame(
+        &mut self,
+        now: Timestamp,
+        from: SocketAddr,
+        reply: ReplyHandle,
+        head: &Head,
+        body: &FrameBody,
+        out: &mut Outbox,
+    ) -> bool {
+        match body {
+            FrameBody::FindCoordinator { cluster_name, asker } => {
+                self.handle_find_coordinator(now, from, Some(reply), cluster_name, *asker, out);
+            }
+            FrameBody::FoundPromise { .. } | FrameBody::FoundAccept { .. } => {
+                out.reply(reply, head.sender, FrameBody::Coordinator(self.cluster_info(now)));
+            }
+            FrameBody::Coordinator(info) => self.handle_cluster_info(now, info, out),
+            FrameBody::Join { cluster_name, member, timing } => {
+                self.handle_join(now, from, reply, cluster_name, member, timing, out);
+            }
+            FrameBody::FoundPromised { .. }
+            | FrameBody::FoundAccepted { .. }
+            | FrameBody::FoundRefused { .. }
+            | FrameBody::JoinRefused { .. } => {}
+            _ => return false,
+        }
+        true
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one message and where it came from")]
+    fn handle_join(
+        &mut self,
+        now: Timestamp,
+        from: SocketAddr,
+        reply: ReplyHandle,
+        cluster_name: &str,
+        member: &crate::member::Member,
+        timing: &crate::config::TimingOverrides,
+        out: &mut Outbox,
+    ) {
+        let is_acting = self.leaves_by.is_none() && self.is_in_office();
+        if self.history.knew(&member.id) && !self.view.contains(&member.id) {
+            let reason = crate::message::JoinRefusal::IdInUse;
+            return out.reply(reply, member.id.short(), FrameBody::JoinRefused { reason });
+        }
+        self.meet(now, from, member.id, out);
+        let info = self.cluster_info(now);
+        let scene = scene!(self, now);
+        let join = crate::membership::admission::JoinQuestion { from, reply, cluster_name, member, timing };
+        match self.admission.handle_join(scene, join, is_acting, info, out) {
+            JoinReply::Done => {}
+            JoinReply::SendView => {
+                let body = FrameBody::Install(Installation::Whole(Box::new(View::clone(&self.view))));
+                out.reply(reply, member.id.short(), body);
+            }
+        }
+    }
+
+    pub(super) fn handle_find_coordinator(
+        &mut self,
+        now: Timestamp,
+        from: SocketAddr,
+        reply: Option<ReplyHandle>,
+        cluster_name: &str,
+        asker: MemberId,
+        out: &mut Outbox,
+    ) {
+        let _ = cluster_name; // whoever looks for another name is told this one, and says so to its user
+        let info = self.cluster_info(now);
+        match reply {
+            Some(reply) => out.reply(reply, asker.short(), FrameBody::Coordinator(info)),
+            None => {
+                out.datagram_to(from, asker.short(), crate::message::DatagramBody::Coordinator(info));
+                self.meet(now, from, asker, out);
+            }
+        }
+    }
+
+    /// Somebody speaks from `from`: where a member of the view with another id has that address, it may be gone.
+    //= docs/protocol.md#vw-12
+    fn meet(&mut self, now: Timestamp, from: SocketAddr, id: MemberId, out: &mut Outbox) {
+        let holder = self.view.members().iter().map(|m| &m.member).find(|m| m.endpoint.addr == from);
+        let Some(holder) = holder.filter(|m| m.id != id && m.id != self.me.id) else { return };
+        let replaced = holder.id;
+        self.health.handle_replaced(scene!(self, now), replaced, id, out);
+    }
+
+    pub(super) fn handle_cluster_info(&mut self, now: Timestamp, info: &ClusterInfo, out: &mut Outbox) {
+        match self.announcer.handle_cluster_info(scene!(self, now), info, out) {
+            Meeting::Nothing => {}
+            Meeting::GiveWay { to } => {
+                self.end = Some(End::Excluded(ViewId::NONE, ExclusionCause::GaveWay { to }));
+            }
+        }
+    }
+
+    pub(super) fn cluster_info(&self, now: Timestamp) -> ClusterInfo {
+        announce::cluster_info(scene!(self, now), self.started_at, self.in_cluster_since)
+    }
+
+    /// A frame of somebody who is not in the view: it may be out, and is sent what says so.
+    //= docs/protocol.md#vw-18
+    pub(super) fn handle_stranger_frame(
+        &mut self,
+        now: Timestamp,
+        reply: ReplyHandle,
+        head: &Head,
+        body: &FrameBody,
+        out: &mut Outbox,
+    ) {
+        let held = match body {
+            FrameBody::ViewRequest { held } => *held,
+            _ => head.view,
+        };
+        if held > self.view.id() {
+            return self.catch_up.note(scene!(self, now), held, None);
+        }
+        if held != ViewId::NONE && held < self.view.id() {
+            out.reply(reply, head.sender, FrameBody::Install(self.history.since(held, &self.view)));
+        }
+    }
+
+    /// This member has decided the view without itself and only waits for the others to hold it.
+    pub(super) fn handle_while_departing(&mut self, head: &Head, body: &FrameBody, out: &mut Outbox) {
+        if let (FrameBody::Installed { view }, Some(place)) = (body, self.contacts.place_of(head.sender)) {
+            let from = self.contacts.at(place).id();
+            self.handle_installed(from, *view, out);
+        }
+    }
+}
+
+/// Why `me` is out after `change`.
+pub(super) fn cause_of(change: &Change, me: &MemberId) -> ExclusionCause {
+    if let Some(crashed) = change.crashed.iter().find(|c| c.member == *me) {
+        return ExclusionCause::Crashed(Arc::clone(&crashed.evidence));
+    }
+    let expelled = change.expelled.iter().find(|e| e.member == *me);
+    expelled.map_or(ExclusionCause::Unknown, |e| ExclusionCause::Expelled {
+        reason: e.reason.clone(),
+        by: e.by.clone(),
+    })
+}
+
+/// The event of a view: from the change where it is known, else from the difference.
+fn describe(old: &View, new: &Arc<View>, decided: Option<&Decided>) -> ViewChange {
+    let subject = |id: &MemberId| Subject { id: *id, name: old.name_of(id) };
+    let joined =
+        new.members().iter().map(|m| &m.member).filter(|m| !old.contains(&m.id)).map(Subject::from).collect();
+    let mut event = ViewChange {
+        view: Arc::clone(new),
+        joined,
+        left: Vec::new(),
+        crashed: Vec::new(),
+        expelled: Vec::new(),
+        gone: Vec::new(),
+    };
+    match decided {
+        Some(Decided { change, .. }) => {
+            event.left = change.left.iter().map(subject).collect();
+            event.crashed = change
+                .crashed
+                .iter()
+                .map(|c| Removed { member: subject(&c.member), evidence: Arc::clone(&c.evidence) })
+                .collect();
+            event.expelled = change
+                .expelled
+                .iter()
+                .map(|e| ExpelledMember {
+                    member: subject(&e.member),
+                    reason: e.reason.clone(),
+                    by: e.by.clone(),
+                })
+                .collect();
+        }
+        None => {
+            let gone = old.members().iter().map(|m| &m.member).filter(|m| !new.contains(&m.id));
+            event.gone = gone.map(Subject::from).collect();
+        }
+    }
+    event
+}

@@ -1,0 +1,145 @@
+//! What a member does by time alone, and when it is due next.
+
+use crate::config::QuorumLoss;
+use crate::event::{Event, StopReason};
+use crate::health::quorum_watch::{self, QuorumChange};
+use crate::member::MemberId;
+use crate::message::UnfinishedReason;
+use crate::outbox::Outbox;
+use crate::quorum;
+use crate::time::Timestamp;
+use crate::timer::WakeReason;
+
+use super::{End, InView, scene};
+
+impl InView {
+    /// Does what is due. Returns whether heartbeats are to be sent now.
+    pub(in crate::node) fn handle_timeout(&mut self, now: Timestamp, out: &mut Outbox) -> bool {
+        if self.leave_deadline.is_some_and(|at| at <= now) {
+            let decided = self.leaves_by.is_some();
+            let reason = if decided { StopReason::Left } else { StopReason::LeaveTimedOut };
+            if let Some(departures) = &mut self.departures {
+                departures.let_go(out);
+            }
+            self.end = Some(End::Stop(reason));
+            return false;
+        }
+        if self.leaves_by.is_some() {
+            return false;
+        }
+        let beats = self.heartbeat_at <= now;
+        if beats {
+            self.heartbeat_at = now + self.view.timing().heartbeat_interval;
+            self.tick(now, out);
+        }
+        if self.isolation.poll_timeout().is_some_and(|at| at <= now) {
+            self.update_isolation(now, out);
+        }
+        self.health.handle_timeout(scene!(self, now), out);
+        self.fences.handle_timeout(now, &self.view, &mut self.contacts, out);
+        self.catch_up.handle_timeout(scene!(self, now), out);
+        let coordinator = self.first_in_office();
+        self.requests.handle_timeout(scene!(self, now), coordinator, out);
+        let is_acting = self.is_in_office();
+        self.admission.handle_timeout(scene!(self, now), out);
+        if is_acting {
+            let info = self.cluster_info(now);
+            self.announcer.handle_timeout(scene!(self, now), &self.seeds, info, out);
+        }
+        beats
+    }
+
+    /// What is looked at once a heartbeat interval, because nothing else would notice it.
+    fn tick(&mut self, now: Timestamp, out: &mut Outbox) {
+        self.update_isolation(now, out);
+        self.update_quorum(now, out);
+        self.update_unfinished(now);
+        self.links.update(scene!(self, now), out);
+    }
+
+    //= docs/protocol.md#vw-16
+    fn update_quorum(&mut self, now: Timestamp, out: &mut Outbox) {
+        let patience = self.view.timing().removal_silence();
+        let is_stuck = self.proposer.busy_since().is_some_and(|since| now.since(since) >= patience);
+        let missing = is_stuck.then(|| self.proposer.silent_voters(&self.view));
+        match self.quorum.update(scene!(self, now), missing.as_deref()) {
+            Some(QuorumChange::Lost(report)) => out.event(Event::QuorumLost(report)),
+            Some(QuorumChange::Regained(report)) => out.event(Event::QuorumRegained(report)),
+            None => {}
+        }
+        let timeout = self.quorum_loss_timeout.unwrap_or(self.view.timing().member_timeout * 4);
+        if self.quorum_loss == QuorumLoss::Leave && self.quorum.is_lost_for(now, timeout) {
+            self.end = Some(End::Stop(StopReason::QuorumLost));
+        }
+    }
+
+    /// Whether the view is half-decided as far as this member can tell.
+    //= docs/protocol.md#vw-23
+    fn update_unfinished(&mut self, now: Timestamp) {
+        let timing = self.view.timing();
+        let isolated_among_many = !self.isolation.is_connected(now) && {
+            let report = quorum_watch::report(scene!(self, now));
+            quorum::is_majority(report.weight_reachable, report.weight_total)
+        };
+        let since = isolated_among_many.then(|| self.hears_majority_isolated_since.unwrap_or(now));
+        self.hears_majority_isolated_since = since;
+        let accepted = self.acceptor.accepted().map(|a| a.since);
+        let older = |at: Option<Timestamp>, span| at.is_some_and(|at| now.since(at) > span);
+        let why = if older(accepted, timing.check_timeout) {
+            Some(UnfinishedReason::Accepted)
+        } else if older(self.fences.oldest_grant(), timing.removal_silence()) {
+            Some(UnfinishedReason::Fenced)
+        } else if older(since, timing.check_timeout) {
+            Some(UnfinishedReason::Isolated)
+        } else {
+            None
+        };
+        self.requests.set_unfinished(now, why);
+    }
+
+    /// The first in office that is not suspect here: whom requests go to.
+    fn first_in_office(&self) -> MemberId {
+        let first = self.view.office().find(|m| !self.health.is_suspect(&m.id));
+        first.map_or(self.me.id, |m| m.id)
+    }
+
+    /// When something is due next, and what.
+    pub(in crate::node) fn poll_timeout(&self, now: Timestamp) -> Option<(Timestamp, WakeReason)> {
+        let leaving = self.leave_deadline.map(|at| (at, WakeReason::Leaving));
+        if self.leaves_by.is_some() {
+            return leaving;
+        }
+        let scene = scene!(self, now);
+        let with = |at: Option<Timestamp>, reason| at.map(|at| (at, reason));
+        [
+            leaving,
+            Some((self.heartbeat_at, WakeReason::Heartbeat)),
+            with(self.isolation.poll_timeout(), WakeReason::Isolation),
+            self.health.poll_timeout(scene),
+            with(self.fences.poll_timeout(&self.view, &self.contacts), WakeReason::Fence),
+            with(self.fencing.poll_timeout(), WakeReason::Proposal),
+            with(self.proposer.poll_timeout(now), WakeReason::Proposal),
+            with(self.catch_up.poll_timeout(), WakeReason::CatchUp),
+            with(self.requests.poll_timeout(), WakeReason::Leaving),
+            with(self.admission.poll_timeout(scene), WakeReason::Admission),
+            with(self.announcer.poll_timeout(scene), WakeReason::Announce),
+        ]
+        .into_iter()
+        .flatten()
+        .min_by_key(|(at, _)| *at)
+    }
+
+    /// Whether a probe's result was for one of the machines.
+    pub(in crate::node) fn handle_probe_done(
+        &mut self,
+        now: Timestamp,
+        probe: crate::output::ProbeId,
+        outcome: crate::evidence::ProbeOutcome,
+        out: &mut Outbox,
+    ) {
+        let scene = scene!(self, now);
+        let _ = self.health.handle_probe_done(scene, probe, outcome, out)
+            || self.desk.handle_probe_done(scene, &mut self.acceptor, probe, outcome, out)
+            || self.admission.handle_probe_done(scene, probe, outcome, out);
+    }
+}

@@ -1,0 +1,295 @@
+//! A small world for tests: several nodes in one thread, virtual time, a seeded network, and faults.
+//!
+//! Messages always pass through the codec. Two invariants are checked at every step: no number names two views, and no
+//! node goes back or installs a view without itself.
+
+#![allow(dead_code, reason = "each test file uses a part of this")]
+
+mod network;
+
+use std::collections::{BTreeMap, BinaryHeap};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use gms_core::config::{Config, TimingOverrides};
+use gms_core::event::Event;
+use gms_core::input::{Command, Input};
+use gms_core::member::{Endpoint, Member, MemberId};
+use gms_core::view::{Digest, View};
+use gms_core::{Node, Output, Timestamp};
+
+pub use network::Network;
+use network::{Arrival, Scheduled};
+
+/// One process: a node, and what became of it.
+pub struct Process {
+    pub node: Node,
+    pub member: Member,
+    pub host: usize,
+    pub is_alive: bool,
+    pub is_paused: bool,
+    pub events: Vec<(Timestamp, Event)>,
+    held: Vec<Arrival>,
+    wake_at: Option<Timestamp>,
+    newest_view: u64,
+}
+
+/// Everything: processes, hosts, network, time.
+pub struct World {
+    pub now: Timestamp,
+    pub processes: Vec<Process>,
+    pub net: Network,
+    pub seeds: Vec<SocketAddr>,
+    pub member_timeout: Duration,
+    queue: BinaryHeap<Scheduled>,
+    sequence: u64,
+    digests: BTreeMap<u64, Digest>,
+    ids: u64,
+    pub sent_datagrams: u64,
+}
+
+/// The address of host `n`.
+pub fn address(n: usize) -> SocketAddr {
+    let [high, low] = u16::try_from(n + 1).expect("few hosts").to_be_bytes();
+    SocketAddr::from(([10, 1, high, low], 7790))
+}
+
+impl World {
+    /// An empty world with this seed, where hosts 0, 1, 2 are the seeds and T = 1 s.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            now: Timestamp::from_millis(1_000),
+            processes: Vec::new(),
+            net: Network::new(seed),
+            seeds: (0..3).map(address).collect(),
+            member_timeout: Duration::from_secs(1),
+            queue: BinaryHeap::new(),
+            sequence: 0,
+            digests: BTreeMap::new(),
+            ids: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            sent_datagrams: 0,
+        }
+    }
+
+    /// A world with `n` members in one view.
+    pub fn with_members(seed: u64, n: usize) -> Self {
+        let mut world = Self::new(seed);
+        world.seeds.truncate(n);
+        for host in 0..n {
+            world.start(host);
+        }
+        let formed = world.run_until(Duration::from_secs(30), |w| w.all_in_one_view(n));
+        assert!(formed, "{n} members did not form a cluster: {}", world.describe());
+        world.run_for(Duration::from_secs(1));
+        world
+    }
+
+    /// Starts a process on `host`, named after it. Returns its place in [`World::processes`].
+    pub fn start(&mut self, host: usize) -> usize {
+        self.start_with(host, |_, _| {})
+    }
+
+    /// Starts a process with a changed configuration or record.
+    pub fn start_with(&mut self, host: usize, change: impl FnOnce(&mut Config, &mut Member)) -> usize {
+        let mut config = Config::new("test");
+        config.timing =
+            TimingOverrides { member_timeout: Some(self.member_timeout), ..TimingOverrides::default() };
+        config.has_seeds = !self.seeds.is_empty();
+        self.ids = self.ids.wrapping_add(1).wrapping_mul(0xd134_2543_de82_ef95);
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.ids.to_be_bytes());
+        bytes[8..].copy_from_slice(&(self.processes.len() as u64).to_be_bytes());
+        let endpoint = Endpoint::single(address(host));
+        let mut member = Member::new(MemberId::from_bytes(bytes), format!("m{host}"), endpoint);
+        change(&mut config, &mut member);
+        let node = Node::new(config, member.clone(), self.ids, self.now).expect("a valid configuration");
+        let index = self.processes.len();
+        self.processes.push(Process {
+            node,
+            member,
+            host,
+            is_alive: true,
+            is_paused: false,
+            events: Vec::new(),
+            held: Vec::new(),
+            wake_at: None,
+            newest_view: 0,
+        });
+        self.drain(index);
+        let seeds = Command::Seeds(self.seeds.clone());
+        self.command(index, seeds);
+        index
+    }
+
+    /// Gives a process a command.
+    pub fn command(&mut self, index: usize, command: Command) {
+        self.deliver(index, Arrival::Input(Input::Command(command)));
+    }
+
+    /// SIGKILL: the process is gone, its host answers with refusals.
+    pub fn kill(&mut self, index: usize) {
+        self.processes[index].is_alive = false;
+    }
+
+    /// SIGSTOP.
+    pub fn pause(&mut self, index: usize) {
+        self.processes[index].is_paused = true;
+    }
+
+    /// SIGCONT: everything that queued up meanwhile is read first.
+    pub fn resume(&mut self, index: usize) {
+        self.processes[index].is_paused = false;
+        for arrival in std::mem::take(&mut self.processes[index].held) {
+            self.deliver(index, arrival);
+        }
+        let now = self.now;
+        self.processes[index].node.handle_timeout(now);
+        self.drain(index);
+    }
+
+    /// Runs for `span`.
+    pub fn run_for(&mut self, span: Duration) {
+        let end = self.now + span;
+        while self.step(end) {}
+        self.now = end;
+    }
+
+    /// Runs until `holds`, at most for `span`. Returns whether it came to hold.
+    pub fn run_until(&mut self, span: Duration, mut holds: impl FnMut(&Self) -> bool) -> bool {
+        let end = self.now + span;
+        loop {
+            if holds(self) {
+                return true;
+            }
+            if !self.step(end) {
+                self.now = end;
+                return holds(self);
+            }
+        }
+    }
+
+    /// The processes that run.
+    pub fn alive(&self) -> impl Iterator<Item = &Process> {
+        self.processes.iter().filter(|p| p.is_alive && !p.node.is_stopped())
+    }
+
+    /// Whether all running processes are in one view of `n` members.
+    pub fn all_in_one_view(&self, n: usize) -> bool {
+        let mut views = self.alive().map(|p| p.node.view());
+        let Some(Some(first)) = views.next() else { return false };
+        first.len() == n && views.all(|v| v.is_some_and(|v| v.id() == first.id()))
+    }
+
+    /// The names in a process's view.
+    pub fn names(&self, index: usize) -> Vec<String> {
+        let view = self.processes[index].node.view();
+        view.map(|v| v.members().iter().map(|m| m.member.name.clone()).collect()).unwrap_or_default()
+    }
+
+    /// The installed view of a process.
+    pub fn view(&self, index: usize) -> &View {
+        self.processes[index].node.view().expect("in a view")
+    }
+
+    /// Events of a process since `since`.
+    pub fn events_since(&self, index: usize, since: Timestamp) -> impl Iterator<Item = &Event> {
+        self.processes[index].events.iter().filter(move |(at, _)| *at >= since).map(|(_, e)| e)
+    }
+
+    /// How many views a process installed since `since`.
+    pub fn views_since(&self, index: usize, since: Timestamp) -> usize {
+        self.events_since(index, since).filter(|e| matches!(e, Event::ViewInstalled(_))).count()
+    }
+
+    /// One line a process, for failures.
+    pub fn describe(&self) -> String {
+        use std::fmt::Write;
+        let mut text = String::new();
+        for p in &self.processes {
+            let view = p.node.view().map(|v| (v.number(), v.len()));
+            let last = p.events.iter().rev().take(4).map(|(at, e)| format!("{at:?} {}", name_of(e)));
+            let last: Vec<_> = last.collect();
+            let _ = writeln!(text, "{} alive {} view {view:?} {:?}: {last:?}", p.member.name, p.is_alive, p.node.state());
+        }
+        text
+    }
+
+    fn step(&mut self, end: Timestamp) -> bool {
+        let wake = self
+            .processes
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| p.is_alive && !p.is_paused)
+            .filter_map(|(index, p)| p.wake_at.map(|at| (at, index)))
+            .min();
+        let next = self.queue.peek().map(|s| s.at);
+        match (next, wake) {
+            (Some(at), wake) if at <= end && wake.is_none_or(|(w, _)| at <= w) => {
+                let Scheduled { at, to, arrival, .. } = self.queue.pop().expect("peeked");
+                self.now = self.now.max(at);
+                self.deliver(to, arrival);
+                true
+            }
+            (_, Some((at, index))) if at <= end => {
+                self.now = self.now.max(at);
+                let now = self.now;
+                self.processes[index].node.handle_timeout(now);
+                self.drain(index);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn deliver(&mut self, to: usize, arrival: Arrival) {
+        let process = &mut self.processes[to];
+        if !process.is_alive {
+            return;
+        }
+        if process.is_paused {
+            process.held.push(arrival);
+            return;
+        }
+        let now = self.now;
+        if let Some(input) = arrival.into_input(now) {
+            process.node.handle_input(now, input);
+            self.drain(to);
+        }
+    }
+
+    fn drain(&mut self, index: usize) {
+        while let Some(output) = self.processes[index].node.poll_output() {
+            if let Output::Event(event) = &output {
+                self.check(index, event);
+                self.processes[index].events.push((self.now, event.clone()));
+            }
+            if matches!(output, Output::Send { .. }) {
+                self.sent_datagrams += 1;
+            }
+            for (at, to, arrival) in self.net.carry(self.now, index, output, &self.processes) {
+                self.sequence += 1;
+                self.queue.push(Scheduled { at, sequence: self.sequence, to, arrival });
+            }
+        }
+        self.processes[index].wake_at = self.processes[index].node.poll_timeout().map(|(at, _)| at);
+    }
+
+    /// The invariants that every step must keep.
+    fn check(&mut self, index: usize, event: &Event) {
+        let Event::ViewInstalled(change) = event else { return };
+        let view = &change.view;
+        let process = &mut self.processes[index];
+        assert!(view.contains(&process.member.id), "{} installed a view without itself", process.member.name);
+        assert!(view.number() > process.newest_view, "{} went back", process.member.name);
+        process.newest_view = view.number();
+        let key = view.number() ^ u64::from_be_bytes(view.cluster().tag().0);
+        let known = *self.digests.entry(key).or_insert(view.digest());
+        assert_eq!(known, view.digest(), "two views are numbered {}", view.number());
+    }
+}
+
+/// A short name for an event, for failures.
+pub fn name_of(event: &Event) -> String {
+    let text = format!("{event:?}");
+    text.split([' ', '(', '{']).next().unwrap_or_default().to_owned()
+}
