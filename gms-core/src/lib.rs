@@ -1,7 +1,5 @@
 //! Group membership: an agreed answer to "who is in my cluster, and who just died?"
 
-#[cfg(feature = "runtime")]
-pub mod runtime;
 pub mod config;
 pub mod event;
 pub mod evidence;
@@ -14,6 +12,8 @@ mod outbox;
 pub mod output;
 pub mod quorum;
 pub mod ring;
+#[cfg(feature = "runtime")]
+pub mod runtime;
 mod scene;
 pub mod time;
 pub mod timer;
@@ -27,8 +27,8 @@ pub(crate) mod testing;
 pub use config::Config;
 pub use event::Event;
 pub use input::{Command, Input};
-pub use node::Node;
 pub use member::{Member, MemberId};
+pub use node::Node;
 pub use output::Output;
 pub use time::Timestamp;
 pub use view::View;
