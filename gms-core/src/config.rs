@@ -192,7 +192,9 @@ impl TimingOverrides {
             heartbeat_interval: self.heartbeat_interval.unwrap_or(derived.heartbeat_interval),
             check_timeout: self.check_timeout.unwrap_or(derived.check_timeout),
             final_check_timeout,
-            refused_grace: self.refused_grace.unwrap_or_else(|| derived.refused_grace.min(final_check_timeout)),
+            refused_grace: self
+                .refused_grace
+                .unwrap_or_else(|| derived.refused_grace.min(final_check_timeout)),
             batch_window: self.batch_window.unwrap_or(derived.batch_window),
             heartbeat_recipients: self.heartbeat_recipients.unwrap_or(derived.heartbeat_recipients),
             suspect_recipients: self.suspect_recipients.unwrap_or(derived.suspect_recipients),
@@ -222,7 +224,9 @@ impl TimingOverrides {
         duration("member-timeout", self.member_timeout, cluster.member_timeout)
             .or_else(|| duration("heartbeat-interval", self.heartbeat_interval, cluster.heartbeat_interval))
             .or_else(|| duration("check-timeout", self.check_timeout, cluster.check_timeout))
-            .or_else(|| duration("final-check-timeout", self.final_check_timeout, cluster.final_check_timeout))
+            .or_else(|| {
+                duration("final-check-timeout", self.final_check_timeout, cluster.final_check_timeout)
+            })
             .or_else(|| duration("refused-grace", self.refused_grace, cluster.refused_grace))
             .or_else(|| duration("batch-window", self.batch_window, cluster.batch_window))
             .or_else(|| count("suspect-recipients", self.suspect_recipients, cluster.suspect_recipients))

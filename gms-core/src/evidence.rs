@@ -179,7 +179,12 @@ impl Evidence {
     pub fn sentence(&self, name_of: &dyn Fn(&MemberId) -> String) -> String {
         let mut parts = Vec::new();
         for a in &self.accusations {
-            parts.push(format!("accused by {} ({}, {} ms)", name_of(&a.by), a.reason, a.silent_for.as_millis()));
+            parts.push(format!(
+                "accused by {} ({}, {} ms)",
+                name_of(&a.by),
+                a.reason,
+                a.silent_for.as_millis()
+            ));
         }
         let probe = self.probe.map_or_else(|| String::from("pending"), |p| p.to_string());
         parts.push(format!(

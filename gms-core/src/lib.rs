@@ -16,6 +16,8 @@ mod outbox;
 pub mod output;
 pub mod quorum;
 pub mod ring;
+#[cfg(feature = "runtime")]
+pub mod runtime;
 mod scene;
 pub mod time;
 pub mod timer;
@@ -29,8 +31,8 @@ pub(crate) mod testing;
 pub use config::Config;
 pub use event::Event;
 pub use input::{Command, Input};
-pub use node::Node;
 pub use member::{Member, MemberId};
+pub use node::Node;
 pub use output::Output;
 pub use time::Timestamp;
 pub use view::View;

@@ -147,7 +147,8 @@ impl Member {
     /// What is out of bounds in this record, if anything: checked by a joiner before it starts and by whoever
     /// receives a record from outside.
     pub fn fault(&self) -> Option<RecordFault> {
-        if self.name.is_empty() || self.name.len() > NAME_BYTES_MAX || self.name.chars().any(char::is_control) {
+        if self.name.is_empty() || self.name.len() > NAME_BYTES_MAX || self.name.chars().any(char::is_control)
+        {
             return Some(RecordFault::Name);
         }
         if self.weight.get() > Weight::MAX {

@@ -54,8 +54,6 @@ pub(crate) struct Record {
     last_contact: Timestamp,
     /// Last contact as it was, if there was any.
     contact_unmoved: Option<Timestamp>,
-    /// When somebody else's final check last cleared it: it is watched again as if newly contacted.
-    cleared_at: Option<Timestamp>,
     /// Number and arrival of the newest datagram, flagged or not.
     newest: Option<(u64, Timestamp)>,
     newest_frame: u64,
@@ -85,7 +83,6 @@ impl Record {
             since: now,
             last_contact: now,
             contact_unmoved: None,
-            cleared_at: None,
             newest: None,
             newest_frame: 0,
             newest_echoed: None,
@@ -126,18 +123,6 @@ impl Record {
     /// Time since the last contact.
     pub(crate) fn silence(&self, now: Timestamp) -> Duration {
         now.since(self.last_contact)
-    }
-
-    /// The moment from which watching counts silence: last contact, or when it was last cleared.
-    //= docs/protocol.md#fd-12
-    pub(crate) fn watched_since(&self) -> Timestamp {
-        self.cleared_at.map_or(self.last_contact, |cleared| cleared.max(self.last_contact))
-    }
-
-    /// Marks it as cleared by somebody else's final check. This is no contact.
-    //= docs/protocol.md#fd-2
-    pub(crate) fn clear_at(&mut self, now: Timestamp) {
-        self.cleared_at = Some(now);
     }
 
     /// Whether there was contact within `span`, not moved by anything; counts one that just joined as in contact.
@@ -219,7 +204,6 @@ impl Record {
     /// Moves the last contact by a pause, at most to `now`.
     pub(crate) fn move_by(&mut self, now: Timestamp, pause: Duration) {
         self.last_contact = now.min(self.last_contact + pause);
-        self.cleared_at = self.cleared_at.map(|at| now.min(at + pause));
     }
 
     /// Takes a datagram from it into account.

@@ -1,0 +1,118 @@
+//! What others accuse members of, as it was told here.
+
+use std::collections::BTreeMap;
+
+use crate::evidence::{self, Reason};
+use crate::member::MemberId;
+use crate::message::{AccusationId, SuspectRequest};
+use crate::time::Timestamp;
+use crate::view::View;
+use std::time::Duration;
+
+/// Most accusers remembered for one accused: so many that their word can't be pushed out by a few, so few that a view
+/// in which everybody accuses everybody stays small.
+const ACCUSERS_MAX: usize = 16;
+
+/// One accusation as a member heard or made it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Accusation {
+    pub(super) by: MemberId,
+    pub(super) reason: Reason,
+    pub(super) silent_for: Duration,
+    /// Whether the accuser saw another incarnation at the accused's address.
+    pub(super) replaced: bool,
+    pub(super) at: Timestamp,
+}
+
+impl Accusation {
+    /// As it goes into the record of a final check that is closed at `now`.
+    pub(super) fn record(&self, now: Timestamp) -> evidence::Accusation {
+        let Self { by, reason, silent_for, replaced: _, at } = *self;
+        evidence::Accusation { by, reason, silent_for, age: now.since(at) }
+    }
+}
+
+#[derive(Debug)]
+struct Noted {
+    accusation: Accusation,
+    id: AccusationId,
+    /// Whether it stands: it was not followed by contact or a clearing.
+    live: bool,
+    /// Whether the accuser was in a state to judge.
+    credible: bool,
+}
+
+/// Accusations by others.
+#[derive(Debug, Default)]
+pub(super) struct Accusations {
+    accused: BTreeMap<MemberId, Vec<Noted>>,
+}
+
+impl Accusations {
+    /// Notes one. Returns whether it is told for the first time, not repeated.
+    pub(super) fn note(
+        &mut self,
+        now: Timestamp,
+        (by, id): (MemberId, AccusationId),
+        request: &SuspectRequest,
+        credible: bool,
+    ) -> bool {
+        let accusation = Accusation {
+            by,
+            reason: request.reason,
+            silent_for: request.silent_for,
+            replaced: request.replaced_by.is_some(),
+            at: now,
+        };
+        let noted = Noted { accusation, id, live: true, credible };
+        let all = self.accused.entry(request.member).or_default();
+        if let Some(known) = all.iter_mut().find(|n| n.accusation.by == by) {
+            let is_new = known.id != id;
+            *known = noted;
+            return is_new;
+        }
+        if all.len() == ACCUSERS_MAX {
+            match all.iter().position(|n| !n.live) {
+                Some(ended) => all.remove(ended),
+                None => return false,
+            };
+        }
+        all.push(noted);
+        true
+    }
+
+    /// Accusations of `id` that stand, in the order in which the accusers first spoke.
+    pub(super) fn standing<'a>(&'a self, id: &MemberId) -> impl Iterator<Item = &'a Accusation> + use<'a> {
+        self.accused.get(id).into_iter().flatten().filter(|n| n.live).map(|n| &n.accusation)
+    }
+
+    /// Whether somebody accuses `id`.
+    pub(super) fn is_accused(&self, id: &MemberId) -> bool {
+        self.standing(id).next().is_some()
+    }
+
+    /// Whether somebody who can judge accuses `id`.
+    pub(super) fn is_credibly_accused(&self, id: &MemberId) -> bool {
+        self.accused.get(id).is_some_and(|all| all.iter().any(|n| n.live && n.credible))
+    }
+
+    /// Everybody whom somebody accuses.
+    pub(super) fn accused(&self) -> impl Iterator<Item = &MemberId> {
+        self.accused.iter().filter(|(_, all)| all.iter().any(|n| n.live)).map(|(id, _)| id)
+    }
+
+    /// Ends the accusations of `id`. They are remembered, so that a repetition is no news.
+    pub(super) fn clear(&mut self, id: &MemberId) {
+        for noted in self.accused.get_mut(id).into_iter().flatten() {
+            noted.live = false;
+        }
+    }
+
+    /// Forgets accused and accusers that are out.
+    pub(super) fn handle_view_installed(&mut self, view: &View) {
+        self.accused.retain(|id, all| {
+            all.retain(|n| view.contains(&n.accusation.by));
+            view.contains(id) && !all.is_empty()
+        });
+    }
+}

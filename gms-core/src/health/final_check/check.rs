@@ -1,0 +1,319 @@
+//! One final check: everything is asked at once, and what comes back decides.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use crate::evidence::{ACCUSATIONS_MAX, Evidence, Finding, ProbeOutcome, Reason, Verdict, VerifierReport};
+use crate::health::accusations::Accusation;
+use crate::health::asking::{Asking, TIMES, is_proof_of_life};
+use crate::health::contacts::Contact;
+use crate::input::CommandToken;
+use crate::member::MemberId;
+use crate::message::{CheckId, CheckRequest, DatagramBody};
+use crate::outbox::Outbox;
+use crate::output::{CheckTarget, ProbeId};
+use crate::scene::Scene;
+use crate::time::Timestamp;
+
+use super::{Ended, Order, Standing};
+
+/// Most users that wait for one verdict.
+const USERS_MAX: usize = 16;
+
+#[derive(Debug)]
+pub(super) struct FinalCheck {
+    id: CheckId,
+    suspect: MemberId,
+    reason: Reason,
+    is_official: bool,
+    accusations: Vec<Accusation>,
+    more_accusations: u32,
+    tokens: Vec<CommandToken>,
+    began: Timestamp,
+    ends: Timestamp,
+    asking: Asking,
+    probe: Option<ProbeId>,
+    outcome: Option<ProbeOutcome>,
+    verifiers: Vec<VerifierReport>,
+    /// Two members were refused: when it counts.
+    grace_ends: Option<Timestamp>,
+}
+
+impl FinalCheck {
+    pub(super) fn new(scene: Scene<'_>, order: Order<'_>, verifiers: Vec<MemberId>, rng: &mut Rng) -> Self {
+        let span = scene.timing().final_check_timeout;
+        let mut check = Self {
+            id: CheckId(rng.u64(..)),
+            suspect: order.suspect,
+            reason: order.reason,
+            is_official: order.is_official,
+            accusations: Vec::new(),
+            more_accusations: 0,
+            tokens: Vec::new(),
+            began: scene.now,
+            ends: scene.now + span,
+            asking: Asking::new(rng, scene.now, span, order.suspect, order.reason),
+            probe: None,
+            outcome: None,
+            verifiers: verifiers.into_iter().map(|by| VerifierReport { by, finding: None }).collect(),
+            grace_ends: None,
+        };
+        for accusation in order.accusations {
+            check.add(accusation);
+        }
+        check
+    }
+
+    pub(super) const fn id(&self) -> CheckId {
+        self.id
+    }
+
+    pub(super) const fn suspect(&self) -> MemberId {
+        self.suspect
+    }
+
+    pub(super) const fn is_official(&self) -> bool {
+        self.is_official
+    }
+
+    pub(super) fn is_probed_by(&self, probe: ProbeId) -> bool {
+        self.probe == Some(probe)
+    }
+
+    /// A further accusation, for which the verdict is to stand.
+    pub(super) fn join(&mut self, scene: Scene<'_>, accusation: Accusation) {
+        self.is_official = true;
+        self.add(accusation);
+        self.consider_grace(scene);
+    }
+
+    /// Adds to the record. An accuser that is known already says nothing new.
+    fn add(&mut self, accusation: Accusation) {
+        if self.accusations.iter().any(|a| a.by == accusation.by) {
+            return;
+        }
+        if self.accusations.len() == ACCUSATIONS_MAX {
+            self.more_accusations = self.more_accusations.saturating_add(1);
+        } else {
+            self.accusations.push(accusation);
+        }
+    }
+
+    pub(super) fn join_user(&mut self, token: CommandToken) -> bool {
+        let has_room = self.tokens.len() < USERS_MAX;
+        if has_room {
+            self.tokens.push(token);
+        }
+        has_room
+    }
+
+    /// Asks the suspect on both channels, and the verifiers.
+    //= docs/protocol.md#fd-19
+    pub(super) fn ask(&mut self, scene: Scene<'_>, out: &mut Outbox) {
+        if self.outcome == Some(ProbeOutcome::Sick) {
+            self.asking.skip(scene.now);
+            return;
+        }
+        let ask_verifiers = self.asking.sent() < TIMES;
+        self.asking.ask(scene.now, out);
+        self.ask_connection(scene, out);
+        for report in self.verifiers.iter().filter(|r| ask_verifiers && r.finding.is_none()) {
+            out.datagram(report.by, DatagramBody::VerifyRequest { check: self.id, suspect: self.suspect });
+        }
+    }
+
+    /// What fresh contact proves. What was read R after the check began was sent after it, for no path holds a
+    /// datagram for so long: a member that hears nothing of this one, and so echoes nothing, is no subject for ever.
+    pub(super) fn is_alive_by(&self, scene: Scene<'_>, contact: &Contact) -> bool {
+        let is_late = contact.at.since(self.began) >= scene.timing().removal_silence();
+        is_proof_of_life(contact, self.began, self.asking.request()) || contact.counts && is_late
+    }
+
+    /// Takes a verifier's word, `alive` included. Returns whether it was asked.
+    pub(super) fn handle_finding(
+        &mut self,
+        scene: Scene<'_>,
+        by: MemberId,
+        finding: Finding,
+        out: &mut Outbox,
+    ) -> bool {
+        let Some(report) = self.verifiers.iter_mut().find(|r| r.by == by) else { return false };
+        let is_news = report.finding != Some(finding);
+        report.finding = Some(finding);
+        if is_news && matches!(finding, Finding::Other(other) if other != scene.me.id) {
+            self.ask_connection(scene, out);
+        }
+        self.consider_grace(scene);
+        true
+    }
+
+    pub(super) fn note_finding(&mut self, by: MemberId, finding: Finding) {
+        note_report(&mut self.verifiers, VerifierReport { by, finding: Some(finding) });
+    }
+
+    /// Takes what the connection brought. Returns the verdict, if that decides.
+    pub(super) fn handle_probe_done(&mut self, scene: Scene<'_>, outcome: ProbeOutcome) -> Option<Verdict> {
+        self.probe = None;
+        match outcome {
+            ProbeOutcome::Ok => {
+                self.outcome = Some(outcome);
+                Some(Verdict::Alive)
+            }
+            //= docs/protocol.md#fd-21
+            ProbeOutcome::Other(other) if !scene.is_me(&other) && other != self.suspect => {
+                self.outcome = Some(outcome);
+                Some(Verdict::Gone)
+            }
+            //= docs/protocol.md#fd-28
+            ProbeOutcome::Refused | ProbeOutcome::Sick => {
+                self.outcome = Some(outcome);
+                self.consider_grace(scene);
+                None
+            }
+            // Silence: a stopped process keeps its listener, and its kernel accepts.
+            //= docs/protocol.md#fd-31
+            ProbeOutcome::Other(_)
+            | ProbeOutcome::Reset
+            | ProbeOutcome::TimedOut
+            | ProbeOutcome::Unreachable
+            | ProbeOutcome::Garbage => {
+                let is_weaker = matches!(self.outcome, Some(ProbeOutcome::Refused | ProbeOutcome::Sick));
+                self.outcome = self.outcome.filter(|_| is_weaker).or(Some(outcome));
+                None
+            }
+            ProbeOutcome::LocalFault => {
+                self.outcome = self.outcome.or(Some(outcome));
+                None
+            }
+        }
+    }
+
+    /// The verdict that time alone brings.
+    //= docs/protocol.md#fd-22
+    pub(super) fn verdict(&self, scene: Scene<'_>) -> Option<Verdict> {
+        if self.grace_ends.is_some_and(|end| scene.now >= end) {
+            return Some(Verdict::Gone);
+        }
+        (scene.now >= self.silent_at(scene)).then_some(Verdict::Silent)
+    }
+
+    /// When it ends as silent if nothing comes: its time is up and the silence has lasted R.
+    //= docs/protocol.md#fd-22
+    pub(super) fn silent_at(&self, scene: Scene<'_>) -> Timestamp {
+        let last = scene.contacts.get(&self.suspect).map_or(scene.now, |r| r.last_contact());
+        self.ends.max(last + scene.timing().removal_silence())
+    }
+
+    pub(super) fn due(&self, scene: Scene<'_>) -> Timestamp {
+        let grace = self.grace_ends.unwrap_or(Timestamp::FAR_FUTURE);
+        self.silent_at(scene).min(self.asking.next_at()).min(grace)
+    }
+
+    pub(super) fn handle_timeout(&mut self, scene: Scene<'_>, out: &mut Outbox) {
+        if self.asking.is_due(scene.now) {
+            self.ask(scene, out);
+        }
+    }
+
+    pub(super) fn move_by(&mut self, pause: Duration) {
+        self.ends = self.ends + pause;
+        self.asking.move_by(pause);
+        self.grace_ends = self.grace_ends.map(|end| end + pause);
+    }
+
+    /// Ends without a verdict; returns the users that wait.
+    pub(super) fn abandon(self, out: &mut Outbox) -> Vec<CommandToken> {
+        if let Some(probe) = self.probe {
+            out.stop_probe(probe);
+        }
+        self.tokens
+    }
+
+    /// Ends with a verdict.
+    pub(super) fn end(self, scene: Scene<'_>, verdict: Verdict, out: &mut Outbox) -> Ended {
+        let record = scene.contacts.get(&self.suspect);
+        let evidence = Arc::new(Evidence {
+            checker: scene.me.id,
+            reason: self.reason,
+            accusations: self.accusations.iter().map(|a| a.record(scene.now)).collect(),
+            more_accusations: self.more_accusations,
+            silent_for: record.map_or(Duration::ZERO, |r| r.silence(scene.now)),
+            check_took: scene.now.since(self.began),
+            requests_sent: self.asking.sent(),
+            probe: self.outcome,
+            verifiers: self.verifiers.clone(),
+            verdict,
+            fenced_by: Vec::new(),
+        });
+        let last = record.map_or(scene.now, |r| r.last_contact());
+        let standing = (verdict != Verdict::Alive).then(|| Standing {
+            verdict,
+            evidence: Arc::clone(&evidence),
+            check: self.id,
+            began: self.began,
+            reached_at: scene.now,
+            silence_limit: last + scene.timing().member_timeout * 3 / 2,
+            request: self.asking.request(),
+        });
+        Ended {
+            suspect: self.suspect,
+            verdict,
+            evidence,
+            is_official: self.is_official,
+            is_accused: !self.accusations.is_empty(),
+            tokens: self.abandon(out),
+            standing,
+        }
+    }
+
+    /// Makes a fresh connection, unless one is being made or has said all.
+    fn ask_connection(&mut self, scene: Scene<'_>, out: &mut Outbox) {
+        if self.probe.is_some() || self.grace_ends.is_some() || self.outcome == Some(ProbeOutcome::Sick) {
+            return;
+        }
+        if let Some(target) = check_target(scene, &self.suspect) {
+            let left = self.ends.since(scene.now).max(self.asking.step());
+            self.probe = Some(out.start_probe(target, left));
+        }
+    }
+
+    /// Begins the grace when this member was refused and, where there is a third member, another one was refused too
+    /// or met another incarnation there.
+    //= docs/protocol.md#fd-21
+    fn consider_grace(&mut self, scene: Scene<'_>) {
+        if self.outcome != Some(ProbeOutcome::Refused) || self.grace_ends.is_some() {
+            return;
+        }
+        let is_refused = |r: &VerifierReport| match r.finding {
+            Some(Finding::Refused) => true,
+            Some(Finding::Other(other)) => other != self.suspect && other != r.by,
+            Some(Finding::Alive | Finding::Silent) | None => false,
+        };
+        let is_second = self.verifiers.iter().any(is_refused)
+            || self.accusations.iter().any(|a| a.replaced && !scene.is_me(&a.by));
+        if scene.view.len() > 2 && !is_second {
+            return;
+        }
+        let timing = scene.timing();
+        let rtt = scene.contacts.get(&self.suspect).and_then(|r| r.link().rtt()).unwrap_or_default();
+        let grace = timing.refused_grace.max(rtt * 4).min(timing.final_check_timeout);
+        self.grace_ends = Some(scene.now + grace);
+    }
+}
+
+/// The fresh connection to `suspect` and the question to put there.
+pub(in crate::health) fn check_target(scene: Scene<'_>, suspect: &MemberId) -> Option<CheckTarget> {
+    let address = scene.view.member(suspect)?.endpoint.check_addr;
+    let request = CheckRequest { cluster: scene.view.cluster(), target: *suspect, view: scene.view.id() };
+    Some(CheckTarget { address, request })
+}
+
+/// Puts a report in, in place of an earlier one of the same member.
+pub(super) fn note_report(reports: &mut Vec<VerifierReport>, report: VerifierReport) {
+    match reports.iter_mut().find(|r| r.by == report.by) {
+        Some(known) => *known = report,
+        None => reports.push(report),
+    }
+}

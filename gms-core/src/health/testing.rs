@@ -1,0 +1,1 @@
+//! A scene with a virtual clock for tests of the machines.
