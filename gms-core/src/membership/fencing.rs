@@ -26,7 +26,10 @@ pub(crate) struct Silent {
 struct Asked {
     check: CheckId,
     began: Timestamp,
+    asked_at: Timestamp,
     granted: Vec<MemberId>,
+    /// Who said that it can't grant for a while.
+    later: Vec<MemberId>,
 }
 
 /// Whether a removal for silence may be proposed.
@@ -36,7 +39,9 @@ pub(crate) enum FenceState {
     Ready,
     /// Enough members granted; an older view has to settle until then.
     Settling(Timestamp),
-    /// Too few members granted so far.
+    /// Too few members granted so far; enough have not answered yet, and are given until then.
+    Pending(Timestamp),
+    /// Too few members granted, and not enough can soon.
     Open,
 }
 
@@ -61,7 +66,9 @@ impl Fencing {
             let known = self.asked.get(&s.member).is_some_and(|a| a.check == s.check);
             if !known {
                 new = true;
-                self.asked.insert(s.member, Asked { check: s.check, began: s.began, granted: Vec::new() });
+                let (granted, later) = (Vec::new(), Vec::new());
+                let asked = Asked { check: s.check, began: s.began, asked_at: scene.now, granted, later };
+                self.asked.insert(s.member, asked);
             }
         }
         if new {
@@ -75,6 +82,15 @@ impl Fencing {
             && !asked.granted.contains(&from)
         {
             asked.granted.push(from);
+        }
+    }
+
+    /// A member can't grant yet.
+    pub(crate) fn handle_not_yet(&mut self, from: MemberId, member: &MemberId, check: CheckId) {
+        if let Some(asked) = self.asked.get_mut(member).filter(|a| a.check == check)
+            && !asked.later.contains(&from)
+        {
+            asked.later.push(from);
         }
     }
 
@@ -95,8 +111,13 @@ impl Fencing {
     pub(crate) fn state(&self, scene: Scene<'_>, history: &History, member: &MemberId) -> FenceState {
         let Some(asked) = self.asked.get(member) else { return FenceState::Open };
         let granted = |m: &MemberId| m != member && asked.granted.contains(m);
-        if !quorum::is_majority(quorum::weight_of(scene.view, granted), scene.view.weight()) {
-            return FenceState::Open;
+        let is_enough = |weight| quorum::is_majority(weight, scene.view.weight());
+        if !is_enough(quorum::weight_of(scene.view, granted)) {
+            // Answers to one round of questions come one by one: a removal that could go first waits for the others.
+            let until = asked.asked_at + scene.timing().heartbeat_interval / 4;
+            let may = |m: &MemberId| granted(m) || !(self.asked.contains_key(m) || asked.later.contains(m));
+            let soon = until > scene.now && is_enough(quorum::weight_of(scene.view, may));
+            return if soon { FenceState::Pending(until) } else { FenceState::Open };
         }
         let settle = scene.timing().removal_silence();
         let shown = scene.contacts.get(member).map_or(ViewId::NONE, |r| r.newest_view());

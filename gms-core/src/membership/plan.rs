@@ -75,8 +75,8 @@ enum Silences {
     Wait(Option<Timestamp>),
 }
 
-/// Adds what is fenced. Without anything prompt in the change it waits for checks and fences that can still end before
-/// the first silence reaches 1.5 T, so that members lost together leave together.
+/// Adds what is fenced. Without anything prompt in the change it waits for answers to fences that are on their way, and
+/// for checks that can end before the first silence reaches 1.5 T, so that members lost together leave together.
 fn add_silent(
     scene: Scene<'_>,
     agenda: Agenda<'_>,
@@ -89,7 +89,7 @@ fn add_silent(
     }
     let mut limit = Timestamp::FAR_FUTURE;
     let mut settling = None;
-    let mut open = false;
+    let mut pending = None;
     for condemned in silent {
         match agenda.fencing.state(scene, agenda.history, &condemned.member) {
             FenceState::Ready => {
@@ -100,18 +100,21 @@ fn add_silent(
             FenceState::Settling(until) => {
                 settling = Some(settling.map_or(until, |at: Timestamp| at.min(until)));
             }
-            FenceState::Open => open = true,
+            FenceState::Pending(until) => pending = Some(until),
+            FenceState::Open => {}
         }
     }
     if limit == Timestamp::FAR_FUTURE {
         return Silences::Wait(settling);
     }
-    if prompt || scene.now >= limit {
+    if prompt {
         return Silences::Ready;
+    }
+    if let Some(until) = pending {
+        return Silences::Wait(Some(until));
     }
     match (agenda.check_ends_before)(limit) {
         Some(ends) if ends > scene.now => Silences::Wait(Some(ends)),
-        Some(_) | None if open => Silences::Wait(Some(limit)),
         Some(_) | None => Silences::Ready,
     }
 }

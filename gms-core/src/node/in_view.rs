@@ -18,7 +18,7 @@ use crate::event::{ExclusionCause, StopReason};
 use crate::health::contacts::Contacts;
 use crate::health::isolation::{self, Isolation, IsolationChange, Pending};
 use crate::health::link_watch::LinkWatch;
-use crate::health::monitor::Health;
+use crate::health::Health;
 use crate::health::pause::PauseDetector;
 use crate::health::quorum_watch::QuorumWatch;
 use crate::member::Member;
@@ -72,8 +72,6 @@ pub(super) struct InView {
     me: Member,
     view: Arc<View>,
     installed_at: Timestamp,
-    in_cluster_since: Timestamp,
-    started_at: Timestamp,
     contacts: Contacts,
     health: Health,
     isolation: Isolation,
@@ -94,7 +92,6 @@ pub(super) struct InView {
     leaves_by: Option<Timestamp>,
     admission: Admission,
     announcer: Announcer,
-    seeds: Vec<SocketAddr>,
     strangers: VecDeque<(SocketAddr, Timestamp)>,
     sick: bool,
     heartbeat_at: Timestamp,
@@ -126,10 +123,8 @@ impl InView {
         let mut contacts = Contacts::default();
         contacts.install(&view, now);
         let founded = view.len() == 1;
-        Self {
+        let mut member = Self {
             installed_at: now,
-            in_cluster_since: now,
-            started_at,
             contacts,
             health: Health::new(rng.u64(..)),
             isolation: Isolation::default(),
@@ -147,9 +142,8 @@ impl InView {
             queue: Queue::default(),
             departures: None,
             leaves_by: None,
-            admission: Admission::new(rng.u64(..), now, founded && config.has_seeds),
-            announcer: Announcer::new(now, founded && config.has_seeds),
-            seeds,
+            admission: Admission::new(rng.u64(..)),
+            announcer: Announcer::new(started_at, now, founded && config.has_seeds),
             strangers: VecDeque::new(),
             sick: false,
             heartbeat_at: now,
@@ -162,7 +156,12 @@ impl InView {
             end: None,
             view: Arc::new(view),
             me,
+        };
+        if founded && config.has_seeds {
+            member.admission.handle_founded_with_seeds(scene!(member, now));
         }
+        member.announcer.handle_seeds(now, &seeds);
+        member
     }
 
     /// How the time in views ended, once it has.
@@ -202,7 +201,7 @@ impl InView {
     }
 
     /// Until when two-way contact to a majority is certain.
-    pub(super) fn connected_until(&self) -> Timestamp {
+    pub(super) const fn connected_until(&self) -> Timestamp {
         self.isolation.until()
     }
 

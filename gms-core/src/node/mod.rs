@@ -11,6 +11,7 @@ use crate::config::{Config, ConfigError, Timing};
 use crate::event::{Event, QuorumReport, State, Status, StopReason};
 use crate::input::{Command, Input};
 use crate::member::{Member, canonical};
+use crate::membership::announce;
 use crate::membership::joining::{JoinOutcome, Joining};
 use crate::message::{CheckAnswer, DatagramBody, FrameBody, Installation};
 use crate::outbox::Outbox;
@@ -232,7 +233,8 @@ impl Node {
             Phase::Joining(joining) => joining.poll_timeout(),
             Phase::InView(member) => {
                 let next = member.poll_timeout(now);
-                member.plan_next(next.map(|(at, _)| at));
+                // What is overdue already is planned for now: only lateness from here on is a pause.
+                member.plan_next(next.map(|(at, _)| at.max(now)));
                 next
             }
             Phase::Stopped(_) => None,
@@ -319,8 +321,10 @@ impl Node {
             Input::Datagram { from, datagram, .. } => {
                 let from = canonical(from);
                 match datagram.body {
-                    DatagramBody::FindCoordinator { cluster_name, asker, .. } => {
-                        joining.handle_find_coordinator(now, from, None, &cluster_name, asker, &mut self.out);
+                    DatagramBody::FindCoordinator { asker, padding, .. } => {
+                        if announce::is_padded(&padding) {
+                            joining.handle_find_coordinator(now, from, None, asker, &mut self.out);
+                        }
                     }
                     DatagramBody::Coordinator(info) => {
                         joining.handle_cluster_info(now, from, &info, &mut self.out);
@@ -335,9 +339,8 @@ impl Node {
             Input::Frame { from, reply, frame, .. } => {
                 let from = canonical(from);
                 match frame.body {
-                    FrameBody::FindCoordinator { cluster_name, asker } => {
-                        let reply = Some(reply);
-                        joining.handle_find_coordinator(now, from, reply, &cluster_name, asker, &mut self.out);
+                    FrameBody::FindCoordinator { asker, .. } => {
+                        joining.handle_find_coordinator(now, from, Some(reply), asker, &mut self.out);
                     }
                     FrameBody::Coordinator(info) => {
                         joining.handle_cluster_info(now, from, &info, &mut self.out);
@@ -352,15 +355,15 @@ impl Node {
             Input::FrameFailed { token, failure } => {
                 joining.handle_frame_failed(now, token, failure, &mut self.out);
             }
-            Input::ProbeDone { probe, outcome } => {
-                joining.handle_probe_done(now, probe, outcome, &mut self.out);
-            }
             Input::Command(Command::Leave) => self.stop(StopReason::Left, State::Leaving),
             Input::Command(Command::Abort) => self.stop(StopReason::Aborted, State::Leaving),
             Input::Command(Command::Check { token, .. }) => {
                 self.out.command_done(token, crate::output::CommandResult::NotNow);
             }
-            Input::Command(_) | Input::FrameSent { .. } | Input::CheckAsked { .. } => {}
+            Input::Command(_)
+            | Input::FrameSent { .. }
+            | Input::ProbeDone { .. }
+            | Input::CheckAsked { .. } => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! A small world for tests: several nodes in one thread, virtual time, a seeded network, and faults.
 //!
-//! Messages always pass through the codec. Two invariants are checked at every step: no number names two views, and no
-//! node goes back or installs a view without itself.
+//! Messages always pass through the codec. Invariants are checked at every step: no number names two views, no node goes
+//! back or installs a view without itself, and whoever is removed for silence was isolated before.
 
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
@@ -12,51 +12,52 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use gms_core::config::{Config, TimingOverrides};
-use gms_core::event::Event;
+use gms_core::event::{Event, Removed};
+use gms_core::evidence::Verdict;
 use gms_core::input::{Command, Input};
 use gms_core::member::{Endpoint, Member, MemberId};
 use gms_core::view::{Digest, View};
 use gms_core::{Node, Output, Timestamp};
 
-pub use network::Network;
+pub(crate) use network::Network;
 use network::{Arrival, Scheduled};
 
 /// One process: a node, and what became of it.
-pub struct Process {
-    pub node: Node,
-    pub member: Member,
-    pub host: usize,
-    pub is_alive: bool,
-    pub is_paused: bool,
-    pub events: Vec<(Timestamp, Event)>,
+pub(crate) struct Process {
+    pub(crate) node: Node,
+    pub(crate) member: Member,
+    pub(crate) host: usize,
+    pub(crate) is_alive: bool,
+    pub(crate) is_paused: bool,
+    pub(crate) events: Vec<(Timestamp, Event)>,
     held: Vec<Arrival>,
     wake_at: Option<Timestamp>,
     newest_view: u64,
 }
 
 /// Everything: processes, hosts, network, time.
-pub struct World {
-    pub now: Timestamp,
-    pub processes: Vec<Process>,
-    pub net: Network,
-    pub seeds: Vec<SocketAddr>,
-    pub member_timeout: Duration,
+pub(crate) struct World {
+    pub(crate) now: Timestamp,
+    pub(crate) processes: Vec<Process>,
+    pub(crate) net: Network,
+    pub(crate) seeds: Vec<SocketAddr>,
+    pub(crate) member_timeout: Duration,
     queue: BinaryHeap<Scheduled>,
     sequence: u64,
     digests: BTreeMap<u64, Digest>,
     ids: u64,
-    pub sent_datagrams: u64,
+    pub(crate) sent_datagrams: u64,
 }
 
 /// The address of host `n`.
-pub fn address(n: usize) -> SocketAddr {
+pub(crate) fn address(n: usize) -> SocketAddr {
     let [high, low] = u16::try_from(n + 1).expect("few hosts").to_be_bytes();
     SocketAddr::from(([10, 1, high, low], 7790))
 }
 
 impl World {
     /// An empty world with this seed, where hosts 0, 1, 2 are the seeds and T = 1 s.
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self {
             now: Timestamp::from_millis(1_000),
             processes: Vec::new(),
@@ -72,7 +73,7 @@ impl World {
     }
 
     /// A world with `n` members in one view.
-    pub fn with_members(seed: u64, n: usize) -> Self {
+    pub(crate) fn with_members(seed: u64, n: usize) -> Self {
         let mut world = Self::new(seed);
         world.seeds.truncate(n);
         for host in 0..n {
@@ -85,12 +86,12 @@ impl World {
     }
 
     /// Starts a process on `host`, named after it. Returns its place in [`World::processes`].
-    pub fn start(&mut self, host: usize) -> usize {
+    pub(crate) fn start(&mut self, host: usize) -> usize {
         self.start_with(host, |_, _| {})
     }
 
     /// Starts a process with a changed configuration or record.
-    pub fn start_with(&mut self, host: usize, change: impl FnOnce(&mut Config, &mut Member)) -> usize {
+    pub(crate) fn start_with(&mut self, host: usize, change: impl FnOnce(&mut Config, &mut Member)) -> usize {
         let mut config = Config::new("test");
         config.timing =
             TimingOverrides { member_timeout: Some(self.member_timeout), ..TimingOverrides::default() };
@@ -122,22 +123,22 @@ impl World {
     }
 
     /// Gives a process a command.
-    pub fn command(&mut self, index: usize, command: Command) {
+    pub(crate) fn command(&mut self, index: usize, command: Command) {
         self.deliver(index, Arrival::Input(Input::Command(command)));
     }
 
     /// SIGKILL: the process is gone, its host answers with refusals.
-    pub fn kill(&mut self, index: usize) {
+    pub(crate) fn kill(&mut self, index: usize) {
         self.processes[index].is_alive = false;
     }
 
     /// SIGSTOP.
-    pub fn pause(&mut self, index: usize) {
+    pub(crate) fn pause(&mut self, index: usize) {
         self.processes[index].is_paused = true;
     }
 
     /// SIGCONT: everything that queued up meanwhile is read first.
-    pub fn resume(&mut self, index: usize) {
+    pub(crate) fn resume(&mut self, index: usize) {
         self.processes[index].is_paused = false;
         for arrival in std::mem::take(&mut self.processes[index].held) {
             self.deliver(index, arrival);
@@ -148,14 +149,14 @@ impl World {
     }
 
     /// Runs for `span`.
-    pub fn run_for(&mut self, span: Duration) {
+    pub(crate) fn run_for(&mut self, span: Duration) {
         let end = self.now + span;
         while self.step(end) {}
         self.now = end;
     }
 
     /// Runs until `holds`, at most for `span`. Returns whether it came to hold.
-    pub fn run_until(&mut self, span: Duration, mut holds: impl FnMut(&Self) -> bool) -> bool {
+    pub(crate) fn run_until(&mut self, span: Duration, mut holds: impl FnMut(&Self) -> bool) -> bool {
         let end = self.now + span;
         loop {
             if holds(self) {
@@ -169,40 +170,40 @@ impl World {
     }
 
     /// The processes that run.
-    pub fn alive(&self) -> impl Iterator<Item = &Process> {
+    pub(crate) fn alive(&self) -> impl Iterator<Item = &Process> {
         self.processes.iter().filter(|p| p.is_alive && !p.node.is_stopped())
     }
 
     /// Whether all running processes are in one view of `n` members.
-    pub fn all_in_one_view(&self, n: usize) -> bool {
+    pub(crate) fn all_in_one_view(&self, n: usize) -> bool {
         let mut views = self.alive().map(|p| p.node.view());
         let Some(Some(first)) = views.next() else { return false };
         first.len() == n && views.all(|v| v.is_some_and(|v| v.id() == first.id()))
     }
 
     /// The names in a process's view.
-    pub fn names(&self, index: usize) -> Vec<String> {
+    pub(crate) fn names(&self, index: usize) -> Vec<String> {
         let view = self.processes[index].node.view();
         view.map(|v| v.members().iter().map(|m| m.member.name.clone()).collect()).unwrap_or_default()
     }
 
     /// The installed view of a process.
-    pub fn view(&self, index: usize) -> &View {
+    pub(crate) fn view(&self, index: usize) -> &View {
         self.processes[index].node.view().expect("in a view")
     }
 
     /// Events of a process since `since`.
-    pub fn events_since(&self, index: usize, since: Timestamp) -> impl Iterator<Item = &Event> {
+    pub(crate) fn events_since(&self, index: usize, since: Timestamp) -> impl Iterator<Item = &Event> {
         self.processes[index].events.iter().filter(move |(at, _)| *at >= since).map(|(_, e)| e)
     }
 
     /// How many views a process installed since `since`.
-    pub fn views_since(&self, index: usize, since: Timestamp) -> usize {
+    pub(crate) fn views_since(&self, index: usize, since: Timestamp) -> usize {
         self.events_since(index, since).filter(|e| matches!(e, Event::ViewInstalled(_))).count()
     }
 
     /// One line a process, for failures.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         use std::fmt::Write;
         let mut text = String::new();
         for p in &self.processes {
@@ -285,11 +286,28 @@ impl World {
         let key = view.number() ^ u64::from_be_bytes(view.cluster().tag().0);
         let known = *self.digests.entry(key).or_insert(view.digest());
         assert_eq!(known, view.digest(), "two views are numbered {}", view.number());
+        for removed in change.crashed.iter().filter(|r| r.evidence.verdict == Verdict::Silent) {
+            self.check_isolated(removed, view);
+        }
+    }
+
+    /// Who is removed for silence knew before that it was isolated.
+    fn check_isolated(&self, removed: &Removed, view: &View) {
+        let process = self.processes.iter().find(|p| p.member.id == removed.member.id && p.is_alive);
+        let Some(process) = process.filter(|p| !p.node.is_stopped()) else { return };
+        let left = process.node.connected_until();
+        assert!(
+            left <= self.now,
+            "{} is out of view {} at {:?} and connected until {left:?}",
+            removed.member.name,
+            view.number(),
+            self.now
+        );
     }
 }
 
 /// A short name for an event, for failures.
-pub fn name_of(event: &Event) -> String {
+pub(crate) fn name_of(event: &Event) -> String {
     let text = format!("{event:?}");
     text.split([' ', '(', '{']).next().unwrap_or_default().to_owned()
 }

@@ -58,22 +58,22 @@ impl PartialEq for Scheduled {
 impl Eq for Scheduled {}
 
 /// Links between hosts.
-pub struct Network {
+pub(crate) struct Network {
     rng: fastrand::Rng,
     /// Ordered pairs of hosts between which nothing passes.
     cuts: BTreeSet<(usize, usize)>,
     /// Hosts that are off the network.
     down: BTreeSet<usize>,
     /// Hosts whose streams fail while datagrams pass.
-    pub no_streams: BTreeSet<usize>,
+    pub(crate) no_streams: BTreeSet<usize>,
     /// Share of datagrams lost everywhere, per cent.
-    pub loss_percent: u32,
+    pub(crate) loss_percent: u32,
     /// Share lost on the way to a host, per cent.
-    pub loss_in: BTreeMap<usize, u32>,
+    pub(crate) loss_in: BTreeMap<usize, u32>,
     /// Smallest one-way delay.
-    pub delay: Duration,
+    pub(crate) delay: Duration,
     /// What may come on top.
-    pub jitter: Duration,
+    pub(crate) jitter: Duration,
     handles: u64,
     replies: BTreeMap<u64, usize>,
     checks: BTreeMap<u64, (usize, ProbeId)>,
@@ -101,18 +101,18 @@ impl Network {
     }
 
     /// Nothing passes from host `from` to host `to`.
-    pub fn cut_one_way(&mut self, from: usize, to: usize) {
+    pub(crate) fn cut_one_way(&mut self, from: usize, to: usize) {
         self.cuts.insert((from, to));
     }
 
     /// Nothing passes between two hosts.
-    pub fn cut(&mut self, a: usize, b: usize) {
+    pub(crate) fn cut(&mut self, a: usize, b: usize) {
         self.cut_one_way(a, b);
         self.cut_one_way(b, a);
     }
 
     /// Nothing passes between the groups.
-    pub fn partition(&mut self, groups: &[&[usize]]) {
+    pub(crate) fn partition(&mut self, groups: &[&[usize]]) {
         for (n, group) in groups.iter().enumerate() {
             for other in groups.iter().skip(n + 1) {
                 for a in *group {
@@ -123,12 +123,12 @@ impl Network {
     }
 
     /// A host is off the network: silent, not refusing.
-    pub fn take_down(&mut self, host: usize) {
+    pub(crate) fn take_down(&mut self, host: usize) {
         self.down.insert(host);
     }
 
     /// All links work again.
-    pub fn heal(&mut self) {
+    pub(crate) fn heal(&mut self) {
         self.cuts.clear();
         self.down.clear();
         self.no_streams.clear();

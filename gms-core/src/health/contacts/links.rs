@@ -36,7 +36,7 @@ impl Link {
         let span = u32::try_from(number - first.min(number)).unwrap_or(u32::MAX);
         if span >= WINDOW {
             self.loss_out = share(span - span.min(count), span);
-            self.echoed_from = Some((number, 0));
+            self.echoed_from = Some((number, 1));
         } else {
             self.echoed_from = Some((first, count + 1));
         }

@@ -40,7 +40,7 @@ impl InView {
         }
         let (fencing, history, queue, health) = (&self.fencing, &self.history, &self.queue, &self.health);
         let plan = || {
-            let check_ends_before = |limit| health.latest_check_end_before(limit);
+            let check_ends_before = |limit| health.latest_check_end_before(scene, limit);
             let joiners: &[Member] = &admissible.joiners;
             let condemned = &condemned;
             plan::build(scene, Agenda { queue, condemned, joiners, fencing, history, check_ends_before: &check_ends_before })
@@ -57,7 +57,7 @@ impl InView {
         self.proposer.is_idle()
             && self.queue.is_empty()
             && self.health.standings().next().is_none()
-            && self.admission.is_idle()
+            && self.admission.is_empty()
             && self.acceptor.accepted().is_none()
             && self.fencing.is_idle()
     }
@@ -84,7 +84,12 @@ impl InView {
     /// Whether the coordinator has left a suspicion, a leave, a removal or a half-decided view unanswered for 2 T.
     //= docs/protocol.md#vw-7
     fn is_coordinator_idle(&self, now: Timestamp) -> bool {
-        let asked = [self.requests.unanswered_since(), self.health.unanswered_since()].into_iter().flatten().min();
+        let asked = [
+            self.requests.unanswered_since(),
+            self.health.unanswered_since(),
+            self.admission.oldest_unanswered(scene!(self, now)),
+        ];
+        let asked = asked.into_iter().flatten().min();
         asked.is_some_and(|since| {
             now.since(since.max(self.installed_at)) > self.view.timing().member_timeout * 2
         })

@@ -2,7 +2,7 @@
 
 use crate::event::StopReason;
 use crate::input::Command;
-use crate::member::{MemberId, canonical};
+use crate::member::MemberId;
 use crate::message::{CheckAnswer, CheckRequest};
 use crate::outbox::Outbox;
 use crate::output::CommandResult;
@@ -15,7 +15,7 @@ impl InView {
     /// Takes one command.
     pub(in crate::node) fn handle_command(&mut self, now: Timestamp, command: Command, out: &mut Outbox) {
         match command {
-            Command::Seeds(seeds) => self.seeds = seeds.into_iter().map(canonical).collect(),
+            Command::Seeds(seeds) => self.announcer.handle_seeds(now, &seeds),
             Command::Leave => self.leave(now),
             Command::Abort => self.end = Some(End::Stop(StopReason::Aborted)),
             Command::Suspect { member, .. } => {

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use crate::health::contacts::Contact;
-use crate::message::{Answers, Datagram, DatagramBody, Head, RequestId};
+use crate::membership::announce;
+use crate::message::{Answers, Datagram, DatagramBody, Head};
 use crate::outbox::Outbox;
 use crate::time::Timestamp;
 
@@ -21,8 +22,11 @@ impl InView {
     ) {
         let Datagram { head, body } = datagram;
         match body {
-            DatagramBody::FindCoordinator { cluster_name, asker, .. } => {
-                return self.handle_find_coordinator(now, from, None, cluster_name, *asker, out);
+            DatagramBody::FindCoordinator { asker, padding, .. } => {
+                if announce::is_padded(padding) {
+                    self.handle_find_coordinator(now, from, None, *asker, out);
+                }
+                return;
             }
             DatagramBody::Coordinator(info) => return self.handle_cluster_info(now, info, out),
             _ => {}
@@ -111,10 +115,8 @@ impl InView {
         body: &DatagramBody,
         out: &mut Outbox,
     ) {
-        if let DatagramBody::Heartbeat { answers: Answers::Request(request) } = body
-            && self.handle_joiner_answer(now, head, *request, out)
-        {
-            return;
+        if let DatagramBody::Heartbeat { answers: Answers::Request(request) } = body {
+            self.admission.handle_heartbeat_answer(scene!(self, now), head.sender, *request);
         }
         if head.view > self.view.id() {
             return self.catch_up.note(scene!(self, now), head.view, None);
@@ -129,15 +131,5 @@ impl InView {
         }
         self.strangers.push_back((from, now));
         out.datagram_to(from, head.sender, DatagramBody::NotAMember { view: self.view.id() });
-    }
-
-    fn handle_joiner_answer(
-        &mut self,
-        now: Timestamp,
-        head: &Head,
-        request: RequestId,
-        out: &mut Outbox,
-    ) -> bool {
-        self.admission.handle_heartbeat_answer(scene!(self, now), head.sender, request, out)
     }
 }

@@ -72,6 +72,9 @@ impl InView {
             FrameBody::Fenced { base, member, check } if base == self.view.id() => {
                 self.fencing.handle_fenced(from, &member, check);
             }
+            FrameBody::NotYet { base, member, check, .. } if base == self.view.id() => {
+                self.fencing.handle_not_yet(from, &member, check);
+            }
             FrameBody::Heard { base, member, .. } if base == self.view.id() => {
                 self.health.handle_heard(scene, member, from, out);
             }

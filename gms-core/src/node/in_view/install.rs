@@ -7,8 +7,8 @@ use crate::event::{Event, ExclusionCause, ExpelledMember, Removed, StopReason, S
 use crate::input::ReplyHandle;
 use crate::member::MemberId;
 use crate::membership::acceptor::Acceptor;
-use crate::membership::admission::JoinReply;
-use crate::membership::announce::{self, Meeting};
+use crate::membership::admission::{Admitted, Join};
+use crate::membership::announce::GiveWay;
 use crate::membership::proposer::Proposer;
 use crate::message::{ClusterInfo, Decided, FrameBody, Head, Installation};
 use crate::outbox::Outbox;
@@ -118,7 +118,9 @@ impl InView {
         self.update_isolation(now, out);
         let scene = scene!(self, now);
         self.health.handle_view_installed(scene, out);
-        self.admission.handle_view_installed(scene, out);
+        let redirect = (!self.is_in_office()).then(|| self.cluster_info(now));
+        self.admission.handle_view_installed(scene, redirect.as_ref(), out);
+        self.announcer.handle_view_installed(now);
         self.requests.handle_view_installed(scene);
         self.queue.handle_view_installed(scene);
         // Everyone shows the new view at once, so that isolation and catching up see it within a round trip.
@@ -136,15 +138,15 @@ impl InView {
         out: &mut Outbox,
     ) -> bool {
         match body {
-            FrameBody::FindCoordinator { cluster_name, asker } => {
-                self.handle_find_coordinator(now, from, Some(reply), cluster_name, *asker, out);
+            FrameBody::FindCoordinator { asker, .. } => {
+                self.handle_find_coordinator(now, from, Some(reply), *asker, out);
             }
             FrameBody::FoundPromise { .. } | FrameBody::FoundAccept { .. } => {
                 out.reply(reply, head.sender, FrameBody::Coordinator(self.cluster_info(now)));
             }
             FrameBody::Coordinator(info) => self.handle_cluster_info(now, info, out),
             FrameBody::Join { cluster_name, member, timing } => {
-                self.handle_join(now, from, reply, cluster_name, member, timing, out);
+                self.handle_join(now, reply, cluster_name, member, timing, out);
             }
             FrameBody::FoundPromised { .. }
             | FrameBody::FoundAccepted { .. }
@@ -159,7 +161,6 @@ impl InView {
     fn handle_join(
         &mut self,
         now: Timestamp,
-        from: SocketAddr,
         reply: ReplyHandle,
         cluster_name: &str,
         member: &crate::member::Member,
@@ -171,13 +172,12 @@ impl InView {
             let reason = crate::message::JoinRefusal::IdInUse;
             return out.reply(reply, member.id.short(), FrameBody::JoinRefused { reason });
         }
-        self.meet(now, from, member.id, out);
-        let info = self.cluster_info(now);
-        let scene = scene!(self, now);
-        let join = crate::membership::admission::JoinQuestion { from, reply, cluster_name, member, timing };
-        match self.admission.handle_join(scene, join, is_acting, info, out) {
-            JoinReply::Done => {}
-            JoinReply::SendView => {
+        self.meet(now, member.endpoint.addr, member.id, out);
+        let redirect = (!is_acting).then(|| self.cluster_info(now));
+        let join = Join { reply, cluster_name, member, timing };
+        match self.admission.handle_join(scene!(self, now), join, redirect, out) {
+            Admitted::Handled => {}
+            Admitted::ResendView => {
                 let body = FrameBody::Install(Installation::Whole(Box::new(View::clone(&self.view))));
                 out.reply(reply, member.id.short(), body);
             }
@@ -189,11 +189,10 @@ impl InView {
         now: Timestamp,
         from: SocketAddr,
         reply: Option<ReplyHandle>,
-        cluster_name: &str,
         asker: MemberId,
         out: &mut Outbox,
     ) {
-        let _ = cluster_name; // whoever looks for another name is told this one, and says so to its user
+        // Whoever looks for another name is told this one, and says so to its user.
         let info = self.cluster_info(now);
         match reply {
             Some(reply) => out.reply(reply, asker.short(), FrameBody::Coordinator(info)),
@@ -214,16 +213,15 @@ impl InView {
     }
 
     pub(super) fn handle_cluster_info(&mut self, now: Timestamp, info: &ClusterInfo, out: &mut Outbox) {
-        match self.announcer.handle_cluster_info(scene!(self, now), info, out) {
-            Meeting::Nothing => {}
-            Meeting::GiveWay { to } => {
-                self.end = Some(End::Excluded(ViewId::NONE, ExclusionCause::GaveWay { to }));
-            }
+        if let Some(GiveWay { to }) = self.announcer.handle_cluster_info(scene!(self, now), info, out) {
+            self.end = Some(End::Excluded(ViewId::NONE, ExclusionCause::GaveWay { to }));
         }
     }
 
     pub(super) fn cluster_info(&self, now: Timestamp) -> ClusterInfo {
-        announce::cluster_info(scene!(self, now), self.started_at, self.in_cluster_since)
+        let first = self.first_in_office();
+        let coordinator = self.view.member(&first).unwrap_or(&self.me);
+        self.announcer.cluster_info(scene!(self, now), coordinator)
     }
 
     /// A frame of somebody who is not in the view: it may be out, and is sent what says so.

@@ -42,10 +42,7 @@ impl InView {
         self.requests.handle_timeout(scene!(self, now), coordinator, out);
         let is_acting = self.is_in_office();
         self.admission.handle_timeout(scene!(self, now), out);
-        if is_acting {
-            let info = self.cluster_info(now);
-            self.announcer.handle_timeout(scene!(self, now), &self.seeds, info, out);
-        }
+        self.announcer.handle_timeout(scene!(self, now), is_acting, out);
         beats
     }
 
@@ -98,7 +95,7 @@ impl InView {
     }
 
     /// The first in office that is not suspect here: whom requests go to.
-    fn first_in_office(&self) -> MemberId {
+    pub(super) fn first_in_office(&self) -> MemberId {
         let first = self.view.office().find(|m| !self.health.is_suspect(&m.id));
         first.map_or(self.me.id, |m| m.id)
     }
@@ -109,20 +106,19 @@ impl InView {
         if self.leaves_by.is_some() {
             return leaving;
         }
-        let scene = scene!(self, now);
         let with = |at: Option<Timestamp>, reason| at.map(|at| (at, reason));
         [
             leaving,
             Some((self.heartbeat_at, WakeReason::Heartbeat)),
             with(self.isolation.poll_timeout(), WakeReason::Isolation),
-            self.health.poll_timeout(scene),
+            self.health.poll_timeout(),
             with(self.fences.poll_timeout(&self.view, &self.contacts), WakeReason::Fence),
             with(self.fencing.poll_timeout(), WakeReason::Proposal),
             with(self.proposer.poll_timeout(now), WakeReason::Proposal),
             with(self.catch_up.poll_timeout(), WakeReason::CatchUp),
             with(self.requests.poll_timeout(), WakeReason::Leaving),
-            with(self.admission.poll_timeout(scene), WakeReason::Admission),
-            with(self.announcer.poll_timeout(scene), WakeReason::Announce),
+            self.admission.poll_timeout(),
+            self.announcer.poll_timeout(),
         ]
         .into_iter()
         .flatten()
