@@ -55,8 +55,8 @@ enum Purpose {
     Founder(MemberId),
 }
 
-/// The joins sent to one coordinator.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The newest join sent.
+#[derive(Clone, Copy, Debug)]
 struct Asked {
     cluster: ClusterId,
     coordinator: MemberId,
