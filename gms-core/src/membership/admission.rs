@@ -228,6 +228,11 @@ impl Admission {
         }
     }
 
+    /// Whether nobody waits to be let in.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     /// When the oldest join arrived that waits for a view: here for the acting coordinator, elsewhere for somebody who
     /// came back after it had been told whom to ask.
     //= docs/protocol.md#vw-7

@@ -131,11 +131,6 @@ impl Joining {
         }
     }
 
-    /// The moment at which joining began.
-    pub(crate) const fn started(&self) -> Timestamp {
-        self.started
-    }
-
     /// The cluster that this process asked to be let in: the one whose view it awaits.
     pub(crate) fn cluster_to_expect(&self) -> Option<ClusterId> {
         self.asked.map(|asked| asked.cluster)
@@ -304,11 +299,8 @@ impl Joining {
         let mut sent = Vec::new();
         for addr in self.seeds.to_ask() {
             let (cluster_name, padding) = (cluster_name.clone(), vec![0; QUESTION_PADDING]);
-            out.datagram_to(
-                addr,
-                ShortId::default(),
-                DatagramBody::FindCoordinator { cluster_name, asker, padding },
-            );
+            let body = DatagramBody::FindCoordinator { cluster_name, asker, padding };
+            out.datagram_to(addr, ShortId::default(), body);
             if on_streams {
                 let body = FrameBody::FindCoordinator { cluster_name: self.cluster_name.clone(), asker };
                 sent.push((out.frame_to(addr, ShortId::default(), body), Purpose::Seed(addr)));
@@ -360,11 +352,8 @@ impl Joining {
 
     fn send_join(&self, to: SocketAddr, recipient: MemberId, out: &mut Outbox) -> FrameToken {
         let (cluster_name, member) = (self.cluster_name.clone(), self.me.clone());
-        out.frame_to(
-            to,
-            recipient.short(),
-            FrameBody::Join { cluster_name, member, timing: self.overrides.clone() },
-        )
+        let body = FrameBody::Join { cluster_name, member, timing: self.overrides.clone() };
+        out.frame_to(to, recipient.short(), body)
     }
 
     fn remember(&mut self, sent: Vec<(FrameToken, Purpose)>) {
