@@ -13,12 +13,6 @@ impl Counter {
         self.0.fetch_add(n as u64, Ordering::Relaxed);
     }
 
-    /// Takes over a counter that somebody else keeps.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn set(&self, n: u64) {
-        self.0.store(n, Ordering::Relaxed);
-    }
-
     fn read(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -55,3 +55,34 @@ fn socket_addr(addr: SockaddrStorage) -> Option<SocketAddr> {
     }
     addr.as_sockaddr_in6().map(|v6| SocketAddrV6::from(*v6).into())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket as StdSocket;
+
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_drops_is_counted() {
+        let receiver = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
+        receiver.set_recv_buffer_size(4096).unwrap();
+        receiver.set_nonblocking(true).unwrap();
+        receiver.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+        let receiver = UdpSocket::from_std(receiver.into());
+        let mut reader = OverflowReader::new(&receiver);
+        let sender = StdSocket::bind("127.0.0.1:0").unwrap();
+        let to = receiver.local_addr().unwrap();
+        let (counters, mut buffer) = (Counters::default(), [0; 100]);
+        // The count comes with a datagram that was queued after the loss.
+        for _ in 0..2 {
+            for _ in 0..100 {
+                sender.send_to(b"heartbeat", to).unwrap();
+            }
+            while let Ok((length, from)) = reader.read(&receiver, &mut buffer, &counters) {
+                assert_eq!((length, from), (9, sender.local_addr().unwrap()));
+            }
+        }
+        let lost = counters.stats().receive_overflows;
+        assert!((1..=100).contains(&lost), "{lost} of 100 counted as lost");
+    }
+}

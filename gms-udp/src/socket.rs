@@ -166,4 +166,16 @@ mod tests {
         let error = bind(first.addr, 1 << 16, 1 << 16).unwrap_err();
         assert_eq!(error, BindError::InUse { addr: first.addr, protocol: Protocol::Tcp });
     }
+
+    //= docs/protocol.md#fd-21
+    #[test]
+    fn a_connection_to_itself_is_told_from_others() {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let other = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        assert!(!is_to_itself(&TcpStream::from_std(other)));
+        socket.connect(&socket.local_addr().unwrap()).unwrap();
+        assert!(is_to_itself(&TcpStream::from_std(socket.into())));
+    }
 }

@@ -116,7 +116,7 @@ impl UdpTransport {
 #[async_trait]
 impl Transport for UdpTransport {
     fn endpoint(&self) -> Endpoint {
-        self.endpoint.clone()
+        self.endpoint
     }
 
     fn name(&self) -> &'static str {
