@@ -206,7 +206,7 @@ impl Connection {
     fn read(&mut self, turn: &mut Turn, limits: &Limits, counters: &Counters) -> Result<Progress, End> {
         self.hand_over(turn, limits, counters)?;
         loop {
-            if !turn.room.for_frame() && !matches!(self.role, Role::Probe { .. }) {
+            if !self.has_room(&turn.room) {
                 return Ok(Progress::Held);
             }
             if turn.budget == 0 {
@@ -227,6 +227,15 @@ impl Connection {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(End::Failed(e)),
             }
+        }
+    }
+
+    /// Whether what it might bring can be delivered.
+    fn has_room(&self, room: &Room) -> bool {
+        match self.role {
+            Role::Fresh | Role::Check(CheckStage::Reading) => room.for_check(),
+            Role::Frames => room.for_frame(),
+            Role::Check(CheckStage::Asked | CheckStage::Answering) | Role::Probe { .. } => true,
         }
     }
 
@@ -251,7 +260,7 @@ impl Connection {
             Role::Fresh => Ok(()),
             Role::Frames => self.hand_over_frames(turn, counters),
             Role::Check(CheckStage::Reading) => {
-                if !turn.room.for_frame() {
+                if !turn.room.for_check() {
                     return Ok(());
                 }
                 let Some(bytes) = self.reader.next_frame()? else { return Ok(()) };
@@ -293,13 +302,15 @@ impl Connection {
     }
 
     fn write(&mut self, turn: &mut Turn, counters: &Counters) -> Result<Written, End> {
-        let (before, mut sent) = (turn.budget, 0);
-        let written = self.outbox.write(&self.stream, &mut turn.budget, &mut sent);
+        let before = turn.budget;
+        let is_frames = matches!(self.role, Role::Frames);
+        let written = self.outbox.write(&self.stream, &mut turn.budget, || {
+            if is_frames {
+                counters.frames_sent.add(1);
+            }
+        });
         if turn.budget < before {
             self.active_at = turn.now;
-        }
-        if matches!(self.role, Role::Frames) {
-            counters.frames_sent.add(sent);
         }
         let written = written.map_err(End::Failed)?;
         if written == Written::All && matches!(self.role, Role::Check(CheckStage::Answering)) {

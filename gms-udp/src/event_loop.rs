@@ -132,7 +132,7 @@ impl EventLoop {
         }
         let now = clock::now();
         self.turn.now = now;
-        if self.streams.has_held() && self.turn.room.for_frame() {
+        if self.streams.has_held() && self.turn.room.for_both() {
             self.streams.release_held(now);
         }
         self.shared.take_commands(&mut self.commands);

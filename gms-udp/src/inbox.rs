@@ -12,27 +12,44 @@ use crate::limits::Limits;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Room {
     pub(crate) datagrams: usize,
+    pub(crate) checks: usize,
     pub(crate) frames: usize,
-    pub(crate) bytes: usize,
+    pub(crate) frame_bytes: usize,
 }
 
 impl Room {
     fn of(limits: &Limits) -> Self {
-        Self { datagrams: limits.inbox_datagrams, frames: limits.inbox_frames, bytes: limits.inbox_bytes }
+        Self {
+            datagrams: limits.inbox_datagrams,
+            checks: limits.inbox_checks,
+            frames: limits.inbox_frames,
+            frame_bytes: limits.inbox_bytes,
+        }
     }
 
-    /// Whether another frame or check may be read. A frame may exceed the bytes that are left, once.
+    /// Whether another frame may be delivered. A frame may exceed the bytes that are left, once.
     pub(crate) fn for_frame(&self) -> bool {
-        self.frames > 0 && self.bytes > 0
+        self.frames > 0 && self.frame_bytes > 0
+    }
+
+    /// Whether another check may be delivered. Apart from frames, so that many of these don't hold up a check.
+    pub(crate) fn for_check(&self) -> bool {
+        self.checks > 0
+    }
+
+    /// Whether whoever was held back can go on, whatever it brings.
+    pub(crate) fn for_both(&self) -> bool {
+        self.for_frame() && self.for_check()
     }
 
     /// Accounts for an arrival.
     pub(crate) fn take(&mut self, incoming: &Incoming) {
         match incoming {
             Incoming::Datagram { .. } => self.datagrams = self.datagrams.saturating_sub(1),
-            Incoming::Frame { bytes, .. } | Incoming::Check { bytes, .. } => {
+            Incoming::Check { .. } => self.checks = self.checks.saturating_sub(1),
+            Incoming::Frame { bytes, .. } => {
                 self.frames = self.frames.saturating_sub(1);
-                self.bytes = self.bytes.saturating_sub(bytes.len());
+                self.frame_bytes = self.frame_bytes.saturating_sub(bytes.len());
             }
         }
     }
@@ -84,7 +101,7 @@ impl Inbox {
         }
         let notify = !arrived.is_empty();
         inner.items.append(arrived);
-        let resume = waits && inner.room.for_frame();
+        let resume = waits && inner.room.for_both();
         inner.loop_waits = waits && !resume;
         drop(inner);
         if notify {
@@ -176,6 +193,16 @@ mod tests {
         let mut into = Vec::new();
         assert_eq!(inbox.receive(&mut into).await, Ok(true));
         assert!(inbox.room().for_frame());
+    }
+
+    #[test]
+    fn waiting_frames_leave_room_for_checks() {
+        let inbox = inbox(1, 1);
+        inbox.deliver(&mut vec![frame(1)], false);
+        let room = inbox.room();
+        assert!(!room.for_frame());
+        assert!(room.for_check());
+        assert!(!room.for_both());
     }
 
     #[tokio::test]

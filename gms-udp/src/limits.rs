@@ -76,9 +76,13 @@ pub struct Limits {
     /// Datagrams that wait for the reader. Default 16 384, at most 20 MB: what a second of a view of a thousand
     /// brings. Beyond, the newest are dropped: the oldest tell more about who lives and cost less to keep.
     pub inbox_datagrams: usize,
-    /// Frames and checks that wait for the reader. Default 4096. Beyond, connections are not read from.
+    /// Checks that wait for the reader. Default 1024, as many as there are incoming connections. Beyond,
+    /// connections that might bring one are not read from.
+    pub inbox_checks: usize,
+    /// Frames that wait for the reader. Default 4096. Beyond, connections for frames are not read from.
     pub inbox_frames: usize,
-    /// Bytes of frames that wait for the reader. Default 32 MiB. Beyond, connections are not read from.
+    /// Bytes of frames that wait for the reader. Default 32 MiB. Beyond, connections for frames are not read
+    /// from.
     pub inbox_bytes: usize,
 }
 
@@ -95,6 +99,7 @@ impl Default for Limits {
             queue_frames: 1024,
             queue_bytes: 16 << 20,
             inbox_datagrams: 16_384,
+            inbox_checks: 1024,
             inbox_frames: 4096,
             inbox_bytes: 32 << 20,
         }

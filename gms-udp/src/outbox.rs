@@ -119,12 +119,13 @@ impl Outbox {
         self.queue = kept;
     }
 
-    /// Writes until all is out, the kernel takes no more, or `budget` is spent; returns the frames written too.
+    /// Writes until all is out, the kernel takes no more, or `budget` is spent. `on_sent` is called for each frame
+    /// that is out, before its owner hears of it.
     pub(crate) fn write(
         &mut self,
         mut to: impl Write,
         budget: &mut usize,
-        sent: &mut usize,
+        mut on_sent: impl FnMut(),
     ) -> io::Result<Written> {
         loop {
             while self.begun == 0 && self.queue.front().is_some_and(Queued::is_unwanted) {
@@ -145,7 +146,7 @@ impl Outbox {
                     self.lead = None;
                     if self.begun == HEAD_BYTES + front.bytes.len() {
                         self.begun = 0;
-                        *sent += 1;
+                        on_sent();
                         if let Some(frame) = self.pop() {
                             frame.settle(Ok(()));
                         }
@@ -215,7 +216,7 @@ mod tests {
             let mut sink = Sink { bytes: Vec::new(), step, room: 100 };
             let (mut budget, mut sent) = (100, 0);
             // The second frame's owner is gone: it is left out.
-            assert_eq!(outbox.write(&mut sink, &mut budget, &mut sent).unwrap(), Written::All);
+            assert_eq!(outbox.write(&mut sink, &mut budget, || sent += 1).unwrap(), Written::All);
             assert_eq!(sink.bytes, b"F\0\0\0\x03one");
             assert_eq!((budget, sent), (100 - 8, 1));
             assert_eq!(fate.try_recv(), Ok(Ok(())));
@@ -232,7 +233,7 @@ mod tests {
             outbox.push(f, &Limits::default()).unwrap();
         }
         let mut sink = Sink { bytes: Vec::new(), step: 100, room: 5 };
-        assert_eq!(outbox.write(&mut sink, &mut 100, &mut 0).unwrap(), Written::Blocked);
+        assert_eq!(outbox.write(&mut sink, &mut 100, || {}).unwrap(), Written::Blocked);
         assert_eq!(outbox.deadline(), Timestamp::from_millis(5));
         let now = Timestamp::from_millis(5);
         outbox.withdraw_late(now);

@@ -74,7 +74,7 @@ fn bind_udp(addr: SocketAddr, receive_buffer: usize, send_buffer: usize) -> io::
     let _ = socket.set_send_buffer_size(send_buffer);
     let held = socket.recv_buffer_size().unwrap_or(0);
     if held < receive_buffer {
-        tracing::warn!(
+        tracing::info!(
             asked = receive_buffer,
             held,
             "the receive buffer of datagrams is smaller than asked: raise net.core.rmem_max"
@@ -116,9 +116,14 @@ pub(crate) fn for_socket(to: SocketAddr, mapped: bool) -> SocketAddr {
     }
 }
 
-/// Sets what every connection has. None of it is needed for correctness, so failures are not reported.
-pub(crate) fn tune(stream: &TcpStream) {
+/// Sends at once what is written. Not needed for correctness, so a failure is not reported.
+pub(crate) fn set_prompt(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
+}
+
+/// Gives a connection up when the peer acknowledges nothing for a while, where the system can do that. Not for
+/// probes: theirs is the deadline that the caller sets.
+pub(crate) fn bound_silence(stream: &TcpStream) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let _ = SockRef::from(stream).set_tcp_user_timeout(Some(UNACKNOWLEDGED_MAX));
     #[cfg(not(any(target_os = "linux", target_os = "android")))]

@@ -101,7 +101,8 @@ impl Streams {
                 return;
             }
         }
-        socket::tune(&stream);
+        socket::set_prompt(&stream);
+        socket::bound_silence(&stream);
         let due = now + self.shared.limits.first_words;
         let serial = self.draw_serial();
         if self.insert(serial, Connection::accepted(serial, stream, peer, now, due)).is_ok() {
@@ -282,7 +283,10 @@ impl Streams {
             return Err(End::Failed(io::Error::other("too many connections of our own")));
         }
         let stream = TcpStream::connect(to).map_err(End::Failed)?;
-        socket::tune(&stream);
+        socket::set_prompt(&stream);
+        if matches!(role, Role::Frames) {
+            socket::bound_silence(&stream);
+        }
         let serial = self.draw_serial();
         self.insert(serial, Connection::dialled(serial, stream, to, role, now, due)).map_err(End::Failed)?;
         self.outgoing += 1;

@@ -1,5 +1,7 @@
 //! Datagrams: both ways, in batches, over both families, bounded.
 
+#![allow(clippy::unwrap_used)] // also in helpers
+
 mod support;
 
 use std::net::{SocketAddr, UdpSocket};
