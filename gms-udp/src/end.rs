@@ -1,0 +1,97 @@
+//! How a connection ends, and what whoever waits for it is told.
+
+use std::io;
+
+use bytes::Bytes;
+use gms_core::input::SendFailure;
+use gms_core::transport::ProbeReply;
+
+use crate::fault::Fault;
+use crate::frames::BadLength;
+
+/// Why a connection is over.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// The peer closed it.
+    Eof,
+    /// The system says so.
+    Failed(io::Error),
+    /// Both its ends are here, on one port.
+    ToItself,
+    /// The peer sent what no peer sends.
+    Malformed,
+    /// Too slow, too long silent, or the time set for it is up.
+    TimedOut,
+    /// It made room for another.
+    Displaced,
+    /// It served its purpose.
+    Finished,
+    /// The probe's answer.
+    Answered(Bytes),
+}
+
+impl From<BadLength> for End {
+    fn from(_: BadLength) -> Self {
+        Self::Malformed
+    }
+}
+
+impl End {
+    /// What a probe whose connection ended so reports.
+    //= docs/protocol.md#fd-21
+    pub(crate) fn probe_reply(self, connecting: bool) -> ProbeReply {
+        match self {
+            Self::Answered(answer) => ProbeReply::Answer(answer),
+            Self::Malformed => ProbeReply::Garbage,
+            Self::TimedOut => ProbeReply::TimedOut,
+            Self::Eof => ProbeReply::Reset,
+            Self::ToItself | Self::Displaced | Self::Finished => ProbeReply::LocalFault,
+            Self::Failed(error) => match Fault::of(&error) {
+                Fault::Refused if connecting => ProbeReply::Refused,
+                Fault::Refused | Fault::Broken => ProbeReply::Reset,
+                Fault::TimedOut => ProbeReply::TimedOut,
+                Fault::Unreachable => ProbeReply::Unreachable,
+                Fault::Local => ProbeReply::LocalFault,
+            },
+        }
+    }
+
+    /// What a frame whose connection ended so reports.
+    pub(crate) fn send_failure(&self, connecting: bool) -> SendFailure {
+        match self {
+            Self::TimedOut => SendFailure::TimedOut,
+            Self::ToItself => SendFailure::Local,
+            Self::Eof | Self::Malformed | Self::Displaced | Self::Finished | Self::Answered(_) => {
+                SendFailure::Broken
+            }
+            Self::Failed(error) => match Fault::of(error) {
+                Fault::Refused if connecting => SendFailure::Refused,
+                Fault::Refused | Fault::Broken => SendFailure::Broken,
+                Fault::TimedOut => SendFailure::TimedOut,
+                Fault::Unreachable => SendFailure::Unreachable,
+                Fault::Local => SendFailure::Local,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= docs/protocol.md#fd-21
+    #[test]
+    fn a_refusal_counts_only_while_connecting() {
+        let refused = || End::Failed(io::ErrorKind::ConnectionRefused.into());
+        assert_eq!(refused().probe_reply(true), ProbeReply::Refused);
+        assert_eq!(refused().probe_reply(false), ProbeReply::Reset);
+        assert_eq!(refused().send_failure(true), SendFailure::Refused);
+        assert_eq!(refused().send_failure(false), SendFailure::Broken);
+    }
+
+    #[test]
+    fn a_connection_to_itself_says_nothing_about_the_peer() {
+        assert_eq!(End::ToItself.probe_reply(true), ProbeReply::LocalFault);
+        assert_eq!(End::ToItself.send_failure(true), SendFailure::Local);
+    }
+}

@@ -1,0 +1,199 @@
+//! What the application holds: the transport, and how it is opened.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use gms_core::input::{CheckHandle, SendFailure};
+use gms_core::member::Endpoint;
+use gms_core::message::FRAME_BYTES_MAX;
+use gms_core::output::Destination;
+use gms_core::runtime::clock;
+use gms_core::transport::{Incoming, Outgoing, ProbeReply, Transport, TransportError, TransportStats};
+use tokio::sync::oneshot;
+
+use crate::datagrams;
+use crate::error::BindError;
+use crate::event_loop::EventLoop;
+use crate::limits::{CHECK_BYTES_MAX, Limits};
+use crate::outbox::Queued;
+use crate::shared::{Command, Shared};
+use crate::socket::{self, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES};
+
+/// A [`Transport`] over one UDP port and the TCP port of the same number.
+///
+/// It has a thread of its own, so a busy or blocked runtime delays neither reading nor the time stamps of what is
+/// read. Dropping it closes it.
+#[derive(Debug)]
+pub struct UdpTransport {
+    shared: Arc<Shared>,
+    endpoint: Endpoint,
+}
+
+/// How to open a [`UdpTransport`]. Everything has a default.
+#[derive(Clone, Debug)]
+pub struct UdpBuilder {
+    receive_buffer: usize,
+    send_buffer: usize,
+    advertise: Option<Endpoint>,
+    limits: Limits,
+}
+
+impl UdpBuilder {
+    /// Bytes to ask for the receive buffer of datagrams. Default 4 MiB; the kernel cuts it to its own bound
+    /// (`net.core.rmem_max`). Too small: a pause loses heartbeats.
+    #[must_use]
+    pub fn receive_buffer(mut self, bytes: usize) -> Self {
+        self.receive_buffer = bytes;
+        self
+    }
+
+    /// Bytes to ask for the send buffer of datagrams. Default 4 MiB; the kernel cuts it to its own bound
+    /// (`net.core.wmem_max`). Too small: datagrams to a few vanished hosts hold up those to all others.
+    #[must_use]
+    pub fn send_buffer(mut self, bytes: usize) -> Self {
+        self.send_buffer = bytes;
+        self
+    }
+
+    /// Where peers reach this transport, if that is not the address it is bound to (translation, containers).
+    #[must_use]
+    pub fn advertise(mut self, endpoint: Endpoint) -> Self {
+        self.advertise = Some(endpoint);
+        self
+    }
+
+    /// Bounds on connections and queues.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Opens the transport at `addr` (`IP:PORT`). Port 0 takes one that is free over both protocols; `[::]` takes
+    /// IPv4 too.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]; nothing stays open.
+    pub async fn bind(self, addr: &str) -> Result<UdpTransport, BindError> {
+        let addr: SocketAddr = addr.parse().map_err(|_| BindError::Syntax(addr.to_owned()))?;
+        let sockets = socket::bind(addr, self.receive_buffer, self.send_buffer)?;
+        let endpoint = self.advertise.unwrap_or_else(|| Endpoint::single(sockets.addr));
+        let event_loop = EventLoop::new(sockets, self.limits).map_err(|e| BindError::Loop(e.to_string()))?;
+        let shared = event_loop.shared();
+        std::thread::Builder::new()
+            .name("gms-udp".into())
+            .spawn(move || event_loop.run())
+            .map_err(|e| BindError::Loop(e.to_string()))?;
+        Ok(UdpTransport { shared, endpoint })
+    }
+}
+
+impl UdpTransport {
+    /// Opens a transport with all defaults; see [`UdpBuilder::bind`].
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]; nothing stays open.
+    pub async fn bind(addr: &str) -> Result<Self, BindError> {
+        Self::builder().bind(addr).await
+    }
+
+    /// The way to anything but the defaults.
+    pub fn builder() -> UdpBuilder {
+        UdpBuilder {
+            receive_buffer: RECEIVE_BUFFER_BYTES,
+            send_buffer: SEND_BUFFER_BYTES,
+            advertise: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl Transport for UdpTransport {
+    fn endpoint(&self) -> Endpoint {
+        self.endpoint
+    }
+
+    fn name(&self) -> &'static str {
+        "udp"
+    }
+
+    async fn receive(&self, into: &mut Vec<Incoming>) -> Result<(), TransportError> {
+        if self.shared.inbox.receive(into).await? {
+            self.shared.wake();
+        }
+        Ok(())
+    }
+
+    async fn send(&self, batch: &mut Vec<Outgoing>) -> Result<(), TransportError> {
+        datagrams::send(&self.shared, batch).ok_or_else(|| self.shared.inbox.why_ended())
+    }
+
+    /// See [`Transport::send_frame`]. Dropping the future takes the frame back if none of it was written yet.
+    async fn send_frame(&self, to: Destination, frame: Bytes, deadline: Duration) -> Result<(), SendFailure> {
+        let (done, fate) = oneshot::channel();
+        let frame = Queued::new(frame, FRAME_BYTES_MAX, clock::now() + deadline, Some(done))
+            .ok_or(SendFailure::NotQueued)?;
+        self.shared.push(Command::SendFrame { to, frame }).map_err(|_| SendFailure::NotQueued)?;
+        fate.await.unwrap_or(Err(SendFailure::NotQueued))
+    }
+
+    async fn probe(&self, address: SocketAddr, question: Bytes, deadline: Duration) -> ProbeReply {
+        if question.is_empty() || question.len() > CHECK_BYTES_MAX {
+            return ProbeReply::LocalFault;
+        }
+        let (done, reply) = oneshot::channel();
+        let id = self.shared.draw_probe_id();
+        let deadline = clock::now() + deadline;
+        if self.shared.push(Command::StartProbe { id, address, question, deadline, done }).is_err() {
+            return ProbeReply::LocalFault;
+        }
+        let mut guard = ProbeGuard { shared: &self.shared, running: Some(id) };
+        let reply = reply.await.unwrap_or(ProbeReply::LocalFault);
+        guard.running = None;
+        reply
+    }
+
+    async fn answer_check(&self, handle: CheckHandle, answer: Bytes) {
+        if self.shared.push(Command::AnswerCheck { handle, answer }).is_err() {
+            self.shared.counters.frames_dropped.add(1);
+        }
+    }
+
+    fn stats(&self) -> TransportStats {
+        self.shared.counters.stats()
+    }
+
+    async fn close(&self) {
+        self.shared.ask_to_close();
+        self.shared.wait_ended().await;
+    }
+}
+
+impl Drop for UdpTransport {
+    fn drop(&mut self) {
+        self.shared.ask_to_close();
+        // So that the port is free when the drop is over.
+        self.shared.block_until_ended();
+    }
+}
+
+/// Closes a probe's connection when nobody waits for it any more.
+struct ProbeGuard<'a> {
+    shared: &'a Shared,
+    running: Option<u64>,
+}
+
+impl Drop for ProbeGuard<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.running {
+            // Refused only when the loop is over, and the connection with it.
+            let _ = self.shared.push(Command::StopProbe { id });
+        }
+    }
+}
