@@ -391,7 +391,7 @@ fn collect_texts(folder: &Path, into: &mut Vec<PathBuf>) {
             }
         } else {
             let is_text = |e: &std::ffi::OsStr| TEXT_EXTENSIONS.contains(&e.to_string_lossy().as_ref());
-            if path.extension().is_some_and(is_text) || folder.ends_with(".ci") {
+            if path.extension().is_some_and(is_text) || folder.file_name().is_some_and(|n| n == ".ci") {
                 into.push(path);
             }
         }
