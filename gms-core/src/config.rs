@@ -49,7 +49,7 @@ pub struct Timing {
     /// Who gets heartbeats. No Geode counterpart: there only the ring neighbour and whoever one talks to anyway.
     pub heartbeat_recipients: HeartbeatRecipients,
     /// How many of the first in office are told of a suspicion; in views up to 9 everyone is. Default 10, 1 to 100.
-    /// Geode tells 5 (`GMSHealthMonitor` `NUM_ELEMENTS`) eligible members.
+    /// Geode tells as many, and all in views up to 9 (`MembershipConfig.SMALL_CLUSTER_SIZE`, plus one).
     pub suspect_recipients: u16,
     /// How many members are asked to look for themselves during a final check. Default 2, 0 to 16. More: proof of
     /// a death and of a live link survive worse networks, for two datagrams each. No Geode counterpart.

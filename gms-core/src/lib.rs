@@ -26,6 +26,11 @@ pub mod view;
 #[cfg(test)]
 pub(crate) mod testing;
 
+/// Compiles the example of docs/driving.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/driving.md")]
+struct Driving;
+
 pub use config::Config;
 pub use event::Event;
 pub use input::{Command, Input};

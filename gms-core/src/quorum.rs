@@ -3,8 +3,8 @@
 use crate::member::{MemberId, Weight};
 use crate::view::View;
 
-/// What the lead member counts on top of its weight, to break even splits. Geode `GMSMembership` gives its lead
-/// member the same 5.
+/// What the lead member counts on top of its weight, to break even splits. Geode `GMSMembershipView.memberWeight`
+/// gives its lead member the same 5.
 pub const LEAD_BONUS: u32 = 5;
 
 /// Weight of the member at `place` (0 is the lead member) whose own weight is `weight`.

@@ -20,7 +20,8 @@ fn run(seed: u64) {
             0 => world.kill(index),
             1 => {
                 let host = world.processes[index].host;
-                let is_free = !world.processes.iter().any(|p| p.host == host && p.is_alive && !p.node.is_stopped());
+                let is_free =
+                    !world.processes.iter().any(|p| p.host == host && p.is_alive && !p.node.is_stopped());
                 if is_free {
                     world.start(host);
                 }
@@ -60,7 +61,9 @@ fn heal(world: &mut World, seed: u64) {
     // Members that had lost the majority for good need the seeds' help: nobody may be left in a view of its own.
     let agreed = world.run_until(Duration::from_secs(40), |w| {
         let alive = w.alive().filter(|p| p.node.view().is_some()).count();
-        alive > 0 && w.alive().all(|p| p.node.view().is_some_and(|v| v.len() == alive)) && w.all_in_one_view(alive)
+        alive > 0
+            && w.alive().all(|p| p.node.view().is_some_and(|v| v.len() == alive))
+            && w.all_in_one_view(alive)
             || majority_is_gone(w)
     });
     assert!(agreed, "seed {seed} does not come to one view: {}", world.describe());

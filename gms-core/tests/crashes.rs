@@ -24,7 +24,10 @@ fn lose_processes(seed: u64, n: usize, victims: &[usize]) {
     let since = world.now;
     victims.iter().for_each(|v| world.kill(*v));
     assert!(world.run_until(BOUND, |w| gone_from_all(w, victims)), "seed {seed}: {}", world.describe());
-    assert!(world.all_in_one_view(n - victims.len()) || world.run_until(BOUND, |w| w.all_in_one_view(n - victims.len())));
+    assert!(
+        world.all_in_one_view(n - victims.len())
+            || world.run_until(BOUND, |w| w.all_in_one_view(n - victims.len()))
+    );
     let survivor = (0..n).find(|i| !victims.contains(i)).expect("somebody survives");
     assert_eq!(world.views_since(survivor, since), 1, "seed {seed}: {}", world.describe());
 }

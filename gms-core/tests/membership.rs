@@ -191,7 +191,11 @@ fn a_member_and_a_coordinator_leave_gracefully() {
             world.command(leaver, Command::Leave);
             let left = world.run_until(Duration::from_millis(100), |w| w.all_in_one_view(3));
             assert!(left, "seed {seed}: {}", world.describe());
-            assert!(world.run_until(SECOND, |w| w.processes[leaver].node.is_stopped()), "{}", world.describe());
+            assert!(
+                world.run_until(SECOND, |w| w.processes[leaver].node.is_stopped()),
+                "{}",
+                world.describe()
+            );
             assert_eq!(stop_reason(&world, leaver), Some(&StopReason::Left));
             let witness = (leaver + 1) % 4;
             let change = world.events_since(witness, since).find_map(|e| match e {

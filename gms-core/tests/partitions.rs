@@ -67,7 +67,8 @@ fn where_nobody_has_a_majority_nobody_goes_on_and_healing_restores_the_view() {
             assert!(told(&world, index, since, "QuorumLost"));
         }
         world.net.heal();
-        let healed = |w: &World| (0..5).all(|i| w.processes[i].node.state() == gms_core::event::State::Member);
+        let healed =
+            |w: &World| (0..5).all(|i| w.processes[i].node.state() == gms_core::event::State::Member);
         assert!(world.run_until(5 * SECOND, healed), "seed {seed}: {}", world.describe());
         assert!(world.all_in_one_view(5), "nobody was removed: {}", world.describe());
     }
@@ -184,7 +185,11 @@ fn most_datagrams_to_one_member_lost_never_removes_another() {
         for index in [0, 1, 2, 3, 5] {
             let view = world.view(index);
             for other in [0, 1, 2, 3, 5] {
-                assert!(view.contains(&world.processes[other].member.id), "seed {seed}: {}", world.describe());
+                assert!(
+                    view.contains(&world.processes[other].member.id),
+                    "seed {seed}: {}",
+                    world.describe()
+                );
             }
         }
     }

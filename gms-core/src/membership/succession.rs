@@ -75,7 +75,8 @@ impl PromiseDesk {
         let probes = protected
             .iter()
             .map(|(m, _)| {
-                let request = CheckRequest { cluster: scene.view.cluster(), target: m.id, view: scene.view.id() };
+                let request =
+                    CheckRequest { cluster: scene.view.cluster(), target: m.id, view: scene.view.id() };
                 let target = CheckTarget { address: m.endpoint.check_addr, request };
                 (m.id, out.start_probe(target, deadline), None)
             })
@@ -96,7 +97,8 @@ impl PromiseDesk {
         let mut slots = self.waiting.iter_mut().flat_map(|w| w.probes.iter_mut());
         let Some(slot) = slots.find(|(_, id, _)| *id == probe) else { return false };
         slot.2 = Some(is_gone);
-        let Some(done) = self.waiting.iter().position(|w| w.probes.iter().all(|(_, _, result)| result.is_some()))
+        let Some(done) =
+            self.waiting.iter().position(|w| w.probes.iter().all(|(_, _, result)| result.is_some()))
         else {
             return true;
         };

@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use crate::config::{Config, QuorumLoss};
 use crate::event::{ExclusionCause, StopReason};
+use crate::health::Health;
 use crate::health::contacts::Contacts;
 use crate::health::isolation::{self, Isolation, IsolationChange, Pending};
 use crate::health::link_watch::LinkWatch;
-use crate::health::Health;
 use crate::health::pause::PauseDetector;
 use crate::health::quorum_watch::QuorumWatch;
 use crate::member::Member;

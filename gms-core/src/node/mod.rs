@@ -123,12 +123,8 @@ impl Node {
         if let Phase::InView(member) = &self.phase {
             return member.status(now);
         }
-        let nobody = QuorumReport {
-            weight_reachable: 0,
-            weight_needed: 0,
-            weight_total: 0,
-            unreachable: Vec::new(),
-        };
+        let nobody =
+            QuorumReport { weight_reachable: 0, weight_needed: 0, weight_total: 0, unreachable: Vec::new() };
         Status {
             me: self.me.clone(),
             state: self.state(),
@@ -153,8 +149,7 @@ impl Node {
                 }
                 Phase::Joining(_) => {
                     let me = self.me.id;
-                    let answer =
-                        if request.target == me { CheckAnswer::Ok } else { CheckAnswer::Other(me) };
+                    let answer = if request.target == me { CheckAnswer::Ok } else { CheckAnswer::Other(me) };
                     self.out.answer_check(handle, answer);
                 }
                 Phase::Stopped(_) => {}

@@ -210,7 +210,13 @@ impl World {
             let view = p.node.view().map(|v| (v.number(), v.len()));
             let last = p.events.iter().rev().take(4).map(|(at, e)| format!("{at:?} {}", name_of(e)));
             let last: Vec<_> = last.collect();
-            let _ = writeln!(text, "{} alive {} view {view:?} {:?}: {last:?}", p.member.name, p.is_alive, p.node.state());
+            let _ = writeln!(
+                text,
+                "{} alive {} view {view:?} {:?}: {last:?}",
+                p.member.name,
+                p.is_alive,
+                p.node.state()
+            );
         }
         text
     }

@@ -18,8 +18,15 @@ use super::{Process, address};
 pub(super) enum Arrival {
     Input(Input),
     /// A datagram: its time of arrival is when it is read.
-    Datagram { from: SocketAddr, datagram: Datagram },
-    Frame { from: SocketAddr, reply: ReplyHandle, frame: Frame },
+    Datagram {
+        from: SocketAddr,
+        datagram: Datagram,
+    },
+    Frame {
+        from: SocketAddr,
+        reply: ReplyHandle,
+        frame: Frame,
+    },
 }
 
 impl Arrival {

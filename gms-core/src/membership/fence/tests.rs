@@ -38,9 +38,8 @@ impl Desk {
     /// The suspect is heard at `now`; `echoes` is when this member sent what it echoes.
     fn hear(&mut self, now: u64, echoes: Option<u64>, flags: Flags) -> Vec<Action> {
         let place = self.contacts.place_of(id(SUSPECT).short()).unwrap();
-        let echo = echoes.map(|sent| {
-            Echo { number: self.contacts.at_mut(place).next_number(at(sent)), age_us: 0 }
-        });
+        let echo =
+            echoes.map(|sent| Echo { number: self.contacts.at_mut(place).next_number(at(sent)), age_us: 0 });
         let head = Head {
             cluster: CLUSTER.tag(),
             sender: id(SUSPECT).short(),

@@ -43,7 +43,10 @@ impl InView {
             let check_ends_before = |limit| health.latest_check_end_before(scene, limit);
             let joiners: &[Member] = &admissible.joiners;
             let condemned = &condemned;
-            plan::build(scene, Agenda { queue, condemned, joiners, fencing, history, check_ends_before: &check_ends_before })
+            plan::build(
+                scene,
+                Agenda { queue, condemned, joiners, fencing, history, check_ends_before: &check_ends_before },
+            )
         };
         let has_accepted = self.acceptor.accepted().is_some();
         let votes = Votes { promised: self.acceptor.promised(), has_accepted };
@@ -178,8 +181,10 @@ impl InView {
         let old = Arc::clone(&self.view);
         let next = Arc::new(next);
         let record = |id: &MemberId| old.member(id).cloned();
-        let leavers: Vec<Member> = change.left.iter().filter(|id| **id != self.me.id).filter_map(record).collect();
-        let removed = change.crashed.iter().map(|c| &c.member).chain(change.expelled.iter().map(|e| &e.member));
+        let leavers: Vec<Member> =
+            change.left.iter().filter(|id| **id != self.me.id).filter_map(record).collect();
+        let removed =
+            change.crashed.iter().map(|c| &c.member).chain(change.expelled.iter().map(|e| &e.member));
         let removed: Vec<Member> = removed.filter(|id| **id != self.me.id).filter_map(record).collect();
         let departures = Departures::new(Arc::clone(&next), decided.clone(), leavers);
         if next.contains(&self.me.id) {
