@@ -50,11 +50,6 @@ impl Clearings {
         self.watched_since(record) + self.patience(&record.id(), timing) + timing.check_timeout
     }
 
-    /// When it was last cleared, unless it was heard since.
-    pub(super) fn cleared_at(&self, id: &MemberId) -> Option<Timestamp> {
-        self.entries.get(id).map(|c| c.at)
-    }
-
     /// Whether others cleared it and this member has not heard it for long since.
     pub(super) fn is_doubtful(&self, id: &MemberId) -> bool {
         self.entries.get(id).is_some_and(|c| c.times > 0)
@@ -86,19 +81,19 @@ impl Clearings {
         self.entries.get_mut(id).is_some_and(|entry| !std::mem::replace(&mut entry.is_degraded, true))
     }
 
-    /// Takes a contact into account: when it has lasted for T, patience is back to T. Returns whether a bad link works
-    /// again.
-    pub(super) fn handle_contact(&mut self, contact: &Contact, timing: &Timing) -> bool {
-        let Some(entry) = self.entries.get_mut(&contact.from) else { return false };
+    /// Takes a contact into account: when it has lasted for T, patience is back to T. Returns `None` while nothing
+    /// changes, else whether a bad link works again.
+    pub(super) fn handle_contact(&mut self, contact: &Contact, timing: &Timing) -> Option<bool> {
+        let entry = self.entries.get_mut(&contact.from)?;
         let begin = match entry.contact {
             Some((begin, end)) if contact.at.since(end) <= timing.short_silence() => begin,
             _ => contact.at,
         };
         entry.contact = Some((begin, contact.at));
         if entry.times > 0 && contact.at.since(begin) < timing.member_timeout {
-            return false;
+            return None;
         }
-        self.entries.remove(&contact.from).is_some_and(|entry| entry.is_degraded)
+        self.entries.remove(&contact.from).map(|entry| entry.is_degraded)
     }
 
     /// Moves the clocks by a pause of this process, at most to `now`.

@@ -155,7 +155,7 @@ impl FinalChecks {
         out: &mut Outbox,
     ) -> Option<Ended> {
         if let Some(check) = self.running.get(&contact.from) {
-            if !check.is_alive_by(scene, contact) {
+            if !check.is_alive_by(contact) {
                 return None;
             }
             return self.end(scene, &contact.from, Verdict::Alive, out);
@@ -315,3 +315,6 @@ impl FinalChecks {
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 mod ending;
 mod office;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -46,6 +46,8 @@ pub(crate) struct Health {
     announced: BTreeSet<MemberId>,
     /// Not later than the next moment at which somebody may have been silent for R.
     sweep_at: Timestamp,
+    /// When a member was last accused because another incarnation was met at its address.
+    replaced_at: BTreeMap<MemberId, Timestamp>,
 }
 
 impl Health {
@@ -61,6 +63,7 @@ impl Health {
             verifications: Verifications::default(),
             announced: BTreeSet::new(),
             sweep_at: Timestamp::ZERO,
+            replaced_at: BTreeMap::new(),
         }
     }
 
@@ -79,8 +82,13 @@ impl Health {
             return;
         }
         self.watch.handle_contact(&contact.from);
-        if self.clearings.handle_contact(&contact, scene.timing()) {
-            out.event(Event::LinkRecovered(link_report(scene, &contact.from)));
+        if let Some(is_recovered) = self.clearings.handle_contact(&contact, scene.timing()) {
+            if is_recovered {
+                out.event(Event::LinkRecovered(link_report(scene, &contact.from)));
+            }
+            // Patience shrinks: deadlines planned with more of it would come too late.
+            self.watch.reconsider();
+            self.sweep_at = scene.now;
         }
         self.end_suspicion(scene, contact.from, contact.from, out);
     }
@@ -114,10 +122,12 @@ impl Health {
         let can_judge = !flags.isolated && !flags.paused && !flags.leaving && !flags.sick;
         let is_credible = can_judge && !self.is_suspect(&from) && !self.finals.is_running(&from);
         let mut accused = Vec::new();
+        if requests.iter().any(|request| scene.is_me(&request.member)) {
+            self.defend(scene, from, out);
+        }
         for request in requests {
-            if scene.is_me(&request.member) {
-                self.defend(scene, from, out);
-            } else if request.member != from && scene.contacts.get(&request.member).is_some() {
+            let is_other = !scene.is_me(&request.member) && request.member != from;
+            if is_other && scene.contacts.get(&request.member).is_some() {
                 accused.push(request.member);
                 if self.accusations.note(scene.now, (from, accusation), request, is_credible) {
                     self.announce(scene, request.member, from, request.reason, request.silent_for, out);
@@ -151,7 +161,8 @@ impl Health {
             return;
         }
         self.finals.handle_passed_elsewhere(&member);
-        if self.suspicions.is_suspect(&member) {
+        self.sweep_at = scene.now;
+        if self.suspicions.is_suspect(&member) && !self.is_heard_lately(scene, &member) {
             self.clearings.clear_unheard(member, scene.now);
             self.report_link(scene, &member, out);
         } else {
@@ -219,7 +230,8 @@ impl Health {
         }
     }
 
-    /// Another incarnation was met at the address of `member`.
+    /// Another incarnation was met at the address of `member`: accused at most once each `check_timeout`, however
+    /// often that happens.
     //= docs/protocol.md#vw-12
     pub(crate) fn handle_replaced(
         &mut self,
@@ -228,9 +240,10 @@ impl Health {
         other: MemberId,
         out: &mut Outbox,
     ) {
-        let cleared = self.clearings.cleared_at(&member);
-        let is_fresh = cleared.is_none_or(|at| scene.now.since(at) >= scene.timing().check_timeout);
-        if other != member && is_fresh && self.may_accuse(scene, &member) {
+        let last = self.replaced_at.get(&member);
+        let is_due = last.is_none_or(|at| scene.now.since(*at) >= scene.timing().check_timeout);
+        if other != member && is_due && self.may_accuse(scene, &member) {
+            self.replaced_at.insert(member, scene.now);
             self.raise(scene, &[member], Reason::Replaced, Some(other), out);
         }
     }
@@ -287,6 +300,7 @@ impl Health {
         self.clearings.handle_view_installed(scene.view);
         self.verifications.handle_view_installed(scene, out);
         self.announced.retain(|id| scene.view.contains(id));
+        self.replaced_at.retain(|id, _| scene.view.contains(id));
         for token in self.finals.handle_view_installed(scene, out) {
             out.command_done(token, CommandResult::NoSuchMember);
         }

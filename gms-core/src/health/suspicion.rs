@@ -221,3 +221,6 @@ fn requests(
 fn tell(to: MemberId, accusation: AccusationId, requests: &[SuspectRequest], out: &mut Outbox) {
     out.datagram(to, DatagramBody::SuspectMembers { accusation, requests: requests.to_vec() });
 }
+
+#[cfg(test)]
+mod tests;

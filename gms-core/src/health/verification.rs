@@ -206,3 +206,6 @@ impl Verification {
         self.ends.min(self.asking.next_at())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -231,3 +231,6 @@ fn accusable(scene: Scene<'_>, known: Knowledge<'_>, failed: &[MemberId]) -> Vec
         |id: &&MemberId| heard.zip(fell_silent(id)).is_some_and(|(heard, silent)| heard > silent);
     failed.iter().filter(is_trusted).copied().collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,6 +33,8 @@ pub(super) struct FinalCheck {
     tokens: Vec<CommandToken>,
     began: Timestamp,
     ends: Timestamp,
+    /// From when on any contact is one that was sent after the check began.
+    late_from: Timestamp,
     asking: Asking,
     probe: Option<ProbeId>,
     outcome: Option<ProbeOutcome>,
@@ -54,6 +56,7 @@ impl FinalCheck {
             tokens: Vec::new(),
             began: scene.now,
             ends: scene.now + span,
+            late_from: scene.now + scene.timing().removal_silence(),
             asking: Asking::new(rng, scene.now, span, order.suspect, order.reason),
             probe: None,
             outcome: None,
@@ -126,9 +129,9 @@ impl FinalCheck {
 
     /// What fresh contact proves. What was read R after the check began was sent after it, for no path holds a
     /// datagram for so long: a member that hears nothing of this one, and so echoes nothing, is no subject for ever.
-    pub(super) fn is_alive_by(&self, scene: Scene<'_>, contact: &Contact) -> bool {
-        let is_late = contact.at.since(self.began) >= scene.timing().removal_silence();
-        is_proof_of_life(contact, self.began, self.asking.request()) || contact.counts && is_late
+    pub(super) fn is_alive_by(&self, contact: &Contact) -> bool {
+        is_proof_of_life(contact, self.began, self.asking.request())
+            || contact.counts && contact.at >= self.late_from
     }
 
     /// Takes a verifier's word, `alive` included. Returns whether it was asked.
@@ -219,6 +222,7 @@ impl FinalCheck {
 
     pub(super) fn move_by(&mut self, pause: Duration) {
         self.ends = self.ends + pause;
+        self.late_from = self.late_from + pause;
         self.asking.move_by(pause);
         self.grace_ends = self.grace_ends.map(|end| end + pause);
     }

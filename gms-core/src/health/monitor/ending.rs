@@ -55,6 +55,12 @@ impl Health {
         self.suspicions.handle_timeout(scene, is_acting, &|id| finals.standing(id).is_some(), out);
     }
 
+    /// Whether the member was heard so lately that nothing is wrong with the link.
+    pub(super) fn is_heard_lately(&self, scene: Scene<'_>, id: &MemberId) -> bool {
+        let silence = scene.contacts.get(id).map(|record| record.silence(scene.now));
+        silence.is_some_and(|silence| silence <= scene.timing().short_silence())
+    }
+
     /// Tells the application of a suspicion.
     pub(super) fn announce(
         &mut self,
@@ -114,6 +120,7 @@ impl Health {
             out.command_done(*token, CommandResult::Checked(ended.verdict));
         }
         self.watch.reconsider();
+        self.sweep_at = scene.now;
         if ended.verdict == Verdict::Alive {
             self.conclude_alive(scene, &ended, is_heard, by, out);
             return;
@@ -143,7 +150,7 @@ impl Health {
             }
         }
         out.event(Event::FinalCheckPassed { member: subject(scene, id), evidence });
-        if is_heard {
+        if is_heard || self.is_heard_lately(scene, &id) {
             self.clearings.clear(id, scene.now);
         } else {
             self.clearings.clear_unheard(id, scene.now);

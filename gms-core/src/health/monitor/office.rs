@@ -54,6 +54,7 @@ impl Health {
             };
             self.finals.begin(scene, order, &mut self.rng, out);
         }
+        self.sweep_at = scene.now;
     }
 
     /// This member is accused: it shows that it lives, to the accuser and to whoever is in office.
@@ -101,6 +102,8 @@ impl Health {
         !self.finals.is_running(id) && self.finals.standing(id).is_none()
     }
 
+    /// Whom to check. One that is cut off looks at those that are accused alone: by silence it would check everybody,
+    /// for verdicts on which nobody can decide.
     fn candidates(&self, scene: Scene<'_>) -> Vec<(MemberId, Reason)> {
         let before_me: Vec<MemberId> = succession(scene.view).take_while(|id| !scene.is_me(id)).collect();
         let mut found = Vec::new();
@@ -108,12 +111,13 @@ impl Health {
         for id in scene.others().map(|m| m.id).filter(|id| self.is_open(id)) {
             if let Some(reason) = self.accused_reason(scene, &id) {
                 found.push((id, reason));
-            } else if scene.isolated {
-                // Cut off, it would check everybody, for verdicts that nobody can decide on.
-            } else if scene.now >= self.silent_too_long_at(scene, &id) {
+            } else if scene.now >= self.silent_too_long_at(scene, &id) && !scene.isolated {
                 let in_office = before_me.contains(&id);
                 found.push((id, if in_office { Reason::InOffice } else { Reason::Silent }));
-            } else if self.is_silent_for_short(scene, &id) && !self.clearings.is_doubtful(&id) {
+            } else if self.is_silent_for_short(scene, &id)
+                && !self.clearings.is_doubtful(&id)
+                && !scene.isolated
+            {
                 beside.push((id, Reason::SilentBesideAnother));
             }
         }
