@@ -1,13 +1,13 @@
 //! What others accuse members of, as it was told here.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::evidence::{self, Reason};
 use crate::member::MemberId;
 use crate::message::{AccusationId, SuspectRequest};
 use crate::time::Timestamp;
 use crate::view::View;
-use std::time::Duration;
 
 /// Most accusers remembered for one accused: so many that their word can't be pushed out by a few, so few that a view
 /// in which everybody accuses everybody stays small.

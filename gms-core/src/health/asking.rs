@@ -103,3 +103,44 @@ pub(super) fn is_proof_of_life(contact: &Contact, began: Timestamp, request: Req
     let answered = contact.fresh && !contact.flags.sick && contact.answers == Answers::Request(request);
     answered || contact.counts && contact.sent_after.is_some_and(|sent| sent >= began)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Flags;
+    use crate::testing::id;
+
+    #[test]
+    fn what_proves_life_table() {
+        let began = Timestamp::from_millis(50);
+        let asked = RequestId(3);
+        let sick = Flags { sick: true, ..Flags::default() };
+        let isolated = Flags { isolated: true, ..Flags::default() };
+        let other = Answers::Request(RequestId(4));
+        // answers, fresh, flags, sent after (ms), proof?
+        let table = [
+            (Answers::Request(asked), true, Flags::default(), None, true),
+            (Answers::Request(asked), true, isolated, None, true),
+            (Answers::Request(asked), true, sick, None, false),
+            (Answers::Request(asked), false, Flags::default(), None, false),
+            (other, true, Flags::default(), None, false),
+            (Answers::Nothing, true, Flags::default(), Some(50), true),
+            (Answers::Nothing, true, Flags::default(), Some(49), false),
+            (Answers::Nothing, true, isolated, Some(60), false),
+            (Answers::Nothing, false, Flags::default(), Some(60), false),
+        ];
+        for (answers, fresh, flags, sent_after, expected) in table {
+            let contact = Contact {
+                from: id(1),
+                place: 1,
+                at: Timestamp::from_millis(70),
+                counts: fresh && !flags.sick && !flags.isolated,
+                fresh,
+                flags,
+                answers,
+                sent_after: sent_after.map(Timestamp::from_millis),
+            };
+            assert_eq!(is_proof_of_life(&contact, began, asked), expected, "{contact:?}");
+        }
+    }
+}

@@ -41,6 +41,17 @@ pub(crate) struct Standing {
     /// When the silence reaches 1.5 T: until then a silent verdict waits for other checks.
     pub(crate) silence_limit: Timestamp,
     request: RequestId,
+    /// From when on any contact is one that was sent after the check began.
+    late_from: Timestamp,
+}
+
+impl Standing {
+    /// Whether a message takes the verdict back. Silence ends by any contact that can't be an old one; proof that the
+    /// process is gone does not end by what its kernel may still deliver.
+    fn is_refuted_by(&self, contact: &Contact) -> bool {
+        let is_late = contact.counts && contact.at >= self.late_from;
+        is_proof_of_life(contact, self.began, self.request) || is_late && self.verdict == Verdict::Silent
+    }
 }
 
 /// How to begin a final check.
@@ -160,11 +171,11 @@ impl FinalChecks {
             }
             return self.end(scene, &contact.from, Verdict::Alive, out);
         }
-        let standing = self.standings.get(&contact.from)?;
-        if !is_proof_of_life(contact, standing.began, standing.request) {
-            return None;
+        if self.standings.get(&contact.from)?.is_refuted_by(contact) {
+            self.revoke(scene, &contact.from, None)
+        } else {
+            None
         }
-        self.revoke(scene, &contact.from, None)
     }
 
     /// Another member was asked for a fence and has heard the suspect since the final check began.
@@ -259,6 +270,7 @@ impl FinalChecks {
         }
         for standing in self.standings.values_mut() {
             standing.silence_limit = standing.silence_limit + pause;
+            standing.late_from = standing.late_from + pause;
         }
         self.due = self.due.map(|_| now);
     }

@@ -14,7 +14,6 @@ mod suspicion;
 mod verification;
 mod watch;
 
-pub(crate) use final_check::Standing;
 pub(crate) use monitor::Health;
 
 #[cfg(test)]

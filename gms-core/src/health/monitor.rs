@@ -96,7 +96,7 @@ impl Health {
     /// Somebody asks whether `target` lives.
     //= docs/protocol.md#fd-8
     pub(crate) fn handle_heartbeat_request(
-        &mut self,
+        &self,
         scene: Scene<'_>,
         from: MemberId,
         target: MemberId,

@@ -1,6 +1,7 @@
 //! Suspecting: whom this member suspects, and telling those who may be in office.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use fastrand::Rng;
 
@@ -12,7 +13,6 @@ use crate::outbox::Outbox;
 use crate::scene::Scene;
 use crate::time::Timestamp;
 use crate::view::View;
-use std::time::Duration;
 
 /// Largest view in which everybody is told.
 const EVERYONE_VIEW_MAX: usize = 9;

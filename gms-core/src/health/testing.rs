@@ -1,5 +1,7 @@
 //! One member with a virtual clock, for tests of the health machines: what others send it, and what it does, in lines.
 
+use std::time::Duration;
+
 use crate::event::Event;
 use crate::evidence::{Finding, ProbeOutcome, Reason};
 use crate::health::Health;
@@ -14,7 +16,6 @@ use crate::scene::Scene;
 use crate::testing::{addr, id, member, view_of_weights};
 use crate::time::Timestamp;
 use crate::view::{Change, View};
-use std::time::Duration;
 
 /// Origin of every test's clock.
 const START: Timestamp = Timestamp::from_millis(100_000);

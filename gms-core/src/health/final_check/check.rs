@@ -260,6 +260,7 @@ impl FinalCheck {
             reached_at: scene.now,
             silence_limit: last + scene.timing().member_timeout * 3 / 2,
             request: self.asking.request(),
+            late_from: self.late_from,
         });
         Ended {
             suspect: self.suspect,

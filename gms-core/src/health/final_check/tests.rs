@@ -369,6 +369,23 @@ fn a_verdict_survives_a_view_with_the_member_and_falls_with_a_sign_of_life() {
 }
 
 #[test]
+fn a_silent_verdict_ends_by_contact_that_can_be_no_old_one_and_proof_does_not() {
+    let mut silent = checking();
+    silent.pass(250, &[1, 2, 4]);
+    let mut gone = checking();
+    gone.probe_brings(ProbeOutcome::Other(id(30)));
+    for desk in [&mut silent, &mut gone] {
+        desk.now = crate::time::Timestamp::from_millis(100_000 + 1200 + 1249);
+        desk.hears(3);
+        assert!(verdict(desk, 3).is_some());
+        desk.now = desk.now + Duration::from_millis(1);
+        desk.hears(3);
+    }
+    assert_eq!(verdict(&silent, 3), None);
+    assert_eq!(verdict(&gone, 3), Some(Verdict::Gone));
+}
+
+#[test]
 fn a_member_that_heard_it_or_another_checker_ends_a_silent_verdict() {
     let mut heard = checking();
     heard.pass(250, &[1, 2, 4]);

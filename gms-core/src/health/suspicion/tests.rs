@@ -342,3 +342,43 @@ fn behind_the_eligible_come_all_others_in_office() {
     assert_eq!(order, [id(1), id(3), id(0), id(2)]);
     assert!(succession(&view_of(3)).eq([id(0), id(1), id(2)]));
 }
+
+#[test]
+fn patience_lasts_until_own_contact_has_lasted() {
+    let doubtful = || {
+        let mut desk = Desk::new(5, 2);
+        for _ in 0..2 {
+            while !desk.health.is_suspect(&id(3)) {
+                desk.pass(50, &[0, 1, 4]);
+            }
+            desk.with(|h, s, out| h.handle_final_check_passed(s, id(0), id(3), out));
+        }
+        desk
+    };
+    let time_to_suspect = |desk: &mut Desk| {
+        let begin = desk.ms();
+        while !desk.health.is_suspect(&id(3)) {
+            desk.pass(50, &[0, 1, 4]);
+        }
+        desk.ms() - begin
+    };
+    let mut once = doubtful();
+    once.hears(3);
+    assert_eq!(time_to_suspect(&mut once), 2250, "one heartbeat is not enough");
+
+    let mut with_gaps = doubtful();
+    for _ in 0..4 {
+        with_gaps.pass(500, &[0, 1, 4]);
+        with_gaps.hears(3);
+    }
+    assert_eq!(time_to_suspect(&mut with_gaps), 2250, "nor are some that come now and then");
+
+    let mut paused = doubtful();
+    let pause = std::time::Duration::from_millis(700);
+    paused.pass(1000, &[0, 1, 4]);
+    paused.now = paused.now + pause;
+    let now = paused.now;
+    paused.contacts.handle_pause(now, pause);
+    paused.with(|h, s, _| h.handle_pause(s, pause));
+    assert_eq!(time_to_suspect(&mut paused), 1250, "a pause is no time in which it was watched");
+}
