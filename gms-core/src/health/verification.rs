@@ -184,8 +184,7 @@ impl Verification {
 
     /// Says what was found, if it is news.
     fn find(&mut self, finding: Finding, out: &mut Outbox) {
-        let is_news = self.finding != Some(finding) && self.finding != Some(Finding::Alive);
-        if !is_news {
+        if self.finding == Some(finding) {
             return;
         }
         self.finding = Some(finding);

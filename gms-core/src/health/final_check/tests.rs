@@ -541,3 +541,21 @@ fn a_whole_half_of_the_cluster_is_found_by_one_look() {
     let reached: Vec<_> = desk.health.standings().map(|(_, s)| s.reached_at).collect();
     assert!(reached.iter().all(|at| *at == desk.now), "all at 1.5 T: {reached:?}");
 }
+
+#[test]
+fn a_report_on_an_earlier_check_counts_for_nothing() {
+    let mut desk = checking();
+    let earlier = crate::message::CheckId(0);
+    desk.with(|h, s, out| h.handle_verify_reply(s, id(4), earlier, id(3), Finding::Alive, out));
+    assert!(desk.lines().is_empty());
+}
+
+#[test]
+fn a_pause_moves_the_moment_until_which_a_verdict_waits_for_others() {
+    let mut desk = checking();
+    desk.pass(250, &[1, 2, 4]);
+    let before = desk.health.standing(&id(3)).expect("silent").silence_limit;
+    let pause = Duration::from_millis(300);
+    desk.with(|h, s, _| h.handle_pause(s, pause));
+    assert_eq!(desk.health.standing(&id(3)).expect("silent").silence_limit, before + pause);
+}

@@ -382,3 +382,46 @@ fn patience_lasts_until_own_contact_has_lasted() {
     paused.with(|h, s, _| h.handle_pause(s, pause));
     assert_eq!(time_to_suspect(&mut paused), 1250, "a pause is no time in which it was watched");
 }
+
+#[test]
+fn the_checker_that_accuses_tells_the_suspect_alone_and_checks() {
+    let mut desk = Desk::new(4, 0);
+    desk.pass(1250, &[2, 3]);
+    let lines = desk.lines_with("m1");
+    assert_eq!(
+        lines[4..],
+        [
+            "1250 ! m1 checked: silent",
+            "1250 ask m1",
+            "1250 connect m1",
+            "1250 verify m1 to m2",
+            "1250 verify m1 to m3",
+            "1250 ! m1 suspected by m0: silent",
+            "1250 accuse m1 to m1",
+        ]
+    );
+}
+
+#[test]
+fn one_that_becomes_isolated_repeats_no_accusation() {
+    let mut desk = Desk::new(4, 2);
+    desk.pass(1300, &[0, 1]);
+    desk.isolated = true;
+    desk.lines();
+    desk.pass(1000, &[0, 1]);
+    assert!(desk.lines_with("accuse").is_empty());
+    desk.isolated = false;
+    desk.pass(260, &[0, 1]);
+    assert_eq!(desk.lines_with("accuse").len(), 3, "it goes on when it is connected again");
+}
+
+#[test]
+fn the_word_of_an_accuser_that_is_out_counts_no_more() {
+    let mut desk = Desk::new(6, 1);
+    desk.hears_accusation(4, 9, &[0], Flags::default());
+    assert_eq!(desk.lines_with("connect").len(), 1, "without 0, 1 is in office");
+    let scene_is_acting = |desk: &mut Desk| desk.with(|h, s, _| h.is_acting_checker(s));
+    assert!(scene_is_acting(&mut desk));
+    desk.installs_without(&[4]);
+    assert!(!scene_is_acting(&mut desk));
+}

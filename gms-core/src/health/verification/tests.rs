@@ -122,3 +122,17 @@ fn a_view_without_checker_or_suspect_ends_it() {
         assert!(desk.lines_with(" is ").is_empty());
     }
 }
+
+#[test]
+fn a_pause_of_the_verifier_extends_its_look() {
+    let mut desk = verifying();
+    let pause = std::time::Duration::from_millis(400);
+    desk.now = desk.now + pause;
+    let now = desk.now;
+    desk.contacts.handle_pause(now, pause);
+    desk.with(|h, s, _| h.handle_pause(s, pause));
+    desk.pass(249, &[0, 2, 4]);
+    assert!(desk.lines_with(" is ").is_empty());
+    desk.pass(1, &[0, 2, 4]);
+    assert_eq!(desk.lines_with(" is "), ["950 m3 is silent to m0"]);
+}
