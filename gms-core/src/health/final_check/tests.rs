@@ -559,3 +559,70 @@ fn a_pause_moves_the_moment_until_which_a_verdict_waits_for_others() {
     desk.with(|h, s, _| h.handle_pause(s, pause));
     assert_eq!(desk.health.standing(&id(3)).expect("silent").silence_limit, before + pause);
 }
+
+#[test]
+fn a_pause_extends_the_grace_and_the_time_in_which_contact_may_be_old() {
+    let pause = Duration::from_millis(300);
+    let stands_still = |desk: &mut Desk| {
+        desk.now = desk.now + pause;
+        let now = desk.now;
+        desk.contacts.handle_pause(now, pause);
+        desk.with(|h, s, _| h.handle_pause(s, pause));
+    };
+    let mut in_grace = checking();
+    in_grace.probe_brings(ProbeOutcome::Refused);
+    in_grace.hears_finding(4, 3, Finding::Refused);
+    stands_still(&mut in_grace);
+    in_grace.pass(9, &[1, 2, 4]);
+    assert_eq!(verdict(&in_grace, 3), None);
+    in_grace.pass(1, &[1, 2, 4]);
+    assert_eq!(verdict(&in_grace, 3), Some(Verdict::Gone));
+
+    let mut unheard = checking();
+    unheard.pass(1100, &[1, 2, 3, 4]);
+    stands_still(&mut unheard);
+    unheard.hears(3);
+    assert!(unheard.lines_with("m3 passed").is_empty(), "1400 after it began, of which 300 were a pause");
+    unheard.pass(200, &[1, 2, 3, 4]);
+    assert_eq!(unheard.lines_with("m3 passed").len(), 1);
+}
+
+#[test]
+fn a_check_that_waits_for_r_asks_on_but_no_verifiers() {
+    let mut desk = Desk::new(5, 0);
+    desk.pass(600, &[1, 2, 4]);
+    desk.hears_accusation(2, 1, &[3], Flags::default());
+    desk.pass(260, &[1, 2, 4]);
+    desk.lines();
+    desk.pass(100, &[1, 2, 4]);
+    assert_eq!(desk.lines(), ["912 ask m3"]);
+}
+
+#[test]
+fn a_refusal_is_not_forgotten_when_a_later_connection_times_out() {
+    let mut desk = checking();
+    desk.probe_brings(ProbeOutcome::Refused);
+    desk.pass(70, &[1, 2, 4]);
+    desk.probe_brings(ProbeOutcome::TimedOut);
+    desk.hears_finding(4, 3, Finding::Refused);
+    desk.pass(10, &[1, 2, 4]);
+    assert_eq!(verdict(&desk, 3), Some(Verdict::Gone));
+}
+
+#[test]
+fn neither_suspects_nor_silent_members_verify() {
+    let mut silent = Desk::new(5, 0);
+    silent.pass(700, &[1, 2, 4]);
+    silent.pass(500, &[2, 4]);
+    silent.hears_accusation(2, 1, &[3], Flags::default());
+    assert_eq!(silent.lines_with("verify m3"), ["1200 verify m3 to m4", "1200 verify m3 to m2"]);
+
+    let mut accused = Desk::new(6, 2);
+    accused.pass(300, &[0, 1, 3, 4, 5]);
+    accused.hears_accusation(5, 1, &[0, 1], Flags::default());
+    assert_eq!(
+        accused.lines_with("verify m0"),
+        ["300 verify m0 to m3", "300 verify m0 to m4"],
+        "1 was heard lately, but is accused"
+    );
+}
