@@ -274,3 +274,6 @@ fn outcome_of(reply: &ProbeReply, request: &CheckRequest) -> ProbeOutcome {
         ProbeReply::Garbage => ProbeOutcome::Garbage,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,7 +52,6 @@ pub enum JoinError {
 
 /// Why a command was not done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum CommandError {
     /// No member of the view has that id.
     #[error("no member of the view has that id")]

@@ -70,6 +70,11 @@ impl MemoryNetwork {
         MemoryTransport { network: self.clone(), addr, inbox }
     }
 
+    /// Whether a transport is open at `addr`.
+    pub fn is_bound(&self, addr: SocketAddr) -> bool {
+        self.hub().inboxes.contains_key(&addr)
+    }
+
     /// From here on nothing sent at `from` reaches `to`; connections between them need both ways.
     pub fn cut(&self, from: SocketAddr, to: SocketAddr) {
         self.hub().cuts.insert((from, to));

@@ -1,1 +1,3 @@
+//! Whole members over the network in memory.
 
+mod start;

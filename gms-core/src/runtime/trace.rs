@@ -32,7 +32,6 @@ pub struct TraceStep<'a> {
 
 /// Kinds of steps.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub enum StepKind<'a> {
     /// A datagram goes out.
     SentDatagram {
