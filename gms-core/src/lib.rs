@@ -1,7 +1,5 @@
 //! Group membership: an agreed answer to "who is in my cluster, and who just died?"
 
-#[cfg(feature = "runtime")]
-pub mod runtime;
 pub mod codec;
 pub mod config;
 pub mod event;

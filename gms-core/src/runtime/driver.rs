@@ -342,7 +342,7 @@ impl Driver {
     //= docs/protocol.md#vw-17
     fn publish(&mut self) {
         if !self.life.is_running() {
-            self.shared.publish(None, State::Excluded, Timestamp::ZERO);
+            self.shared.publish(None, self.life.state_between(), Timestamp::ZERO);
             return self.shared.set_joined(false);
         }
         let state = self.node.state();

@@ -138,7 +138,7 @@ impl Effects {
         let transport = Arc::clone(&self.transport);
         self.tasks.spawn(async move {
             let sent = transport.send_frame(to, encoded.into(), deadline);
-            let result = timeout(deadline + SLACK, sent).await.unwrap_or(Err(SendFailure::TimedOut));
+            let result = timeout(deadline.saturating_add(SLACK), sent).await.unwrap_or(Err(SendFailure::TimedOut));
             Done::Frame { token, to, name, bytes, result }
         });
     }
@@ -150,7 +150,7 @@ impl Effects {
         let question = Bytes::from(codec::encode_check_request(&target.request));
         let task = self.tasks.spawn(async move {
             let asked = transport.probe(address, question, deadline);
-            let reply = timeout(deadline + SLACK, asked).await.unwrap_or(ProbeReply::TimedOut);
+            let reply = timeout(deadline.saturating_add(SLACK), asked).await.unwrap_or(ProbeReply::TimedOut);
             Done::Probe { probe, reply }
         });
         if let Some(replaced) = self.probes.insert(probe, RunningProbe { target, task }) {

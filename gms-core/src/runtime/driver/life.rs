@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::config::Config;
-use crate::event::StopReason;
+use crate::event::{State, StopReason};
 use crate::member::{Endpoint, Member, MemberId, Weight};
 use crate::message::JoinRefusal;
 use crate::node::Node;
@@ -98,6 +98,11 @@ impl Life {
 
     pub(super) fn is_running(&self) -> bool {
         self.phase == Phase::Running
+    }
+
+    /// Where the member stands between two incarnations.
+    pub(super) const fn state_between(&self) -> State {
+        if self.is_rejoining { State::Excluded } else { State::Joining }
     }
 
     pub(super) const fn is_leaving(&self) -> bool {
