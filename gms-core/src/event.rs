@@ -121,8 +121,10 @@ pub enum StopReason {
     Excluded,
     /// Its side lost the majority and it was told to leave then.
     QuorumLost,
-    /// It was told to stop at once.
+    /// It was told to stop at once, or its own loop died.
     Aborted,
+    /// Its transport failed, in the transport's words.
+    TransportFailed(String),
 }
 
 /// What one seed answered to a joiner.

@@ -37,5 +37,7 @@ pub use input::{Command, Input};
 pub use member::{Member, MemberId};
 pub use node::Node;
 pub use output::Output;
+#[cfg(feature = "runtime")]
+pub use runtime::{Builder, EventStream, Gms, StampedEvent};
 pub use time::Timestamp;
 pub use view::View;

@@ -14,3 +14,9 @@ pub fn now() -> Timestamp {
     let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
     Timestamp::from_nanos(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
 }
+
+/// The wall clock, for stamps of events and traces; it takes part in no decision.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
+pub(crate) fn wall() -> std::time::SystemTime {
+    std::time::SystemTime::now()
+}

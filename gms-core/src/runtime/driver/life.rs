@@ -1,0 +1,324 @@
+//! Incarnations: how one is made, what follows when it ends, and when the member has stopped for good.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::config::Config;
+use crate::event::{State, StopReason};
+use crate::member::{Endpoint, Member, MemberId, Weight};
+use crate::message::JoinRefusal;
+use crate::node::Node;
+use crate::runtime::builder::StartError;
+use crate::time::Timestamp;
+use crate::view::View;
+
+/// How often an id that is in use is drawn anew: with 64 random bits once is plenty, unless chance is broken.
+const DRAWS_MAX: u32 = 5;
+/// Time for the last steps beyond the leave timeout, after which a leaving member stops without the node's word.
+const LEAVE_SLACK: Duration = Duration::from_secs(1);
+/// Largest value of [`Config::expected_seeds`].
+const SEEDS_MAX: usize = 1000;
+
+/// What all incarnations of a member have in common.
+#[derive(Clone, Debug)]
+pub(in crate::runtime) struct Setup {
+    pub(in crate::runtime) config: Config,
+    pub(in crate::runtime) name: Option<String>,
+    pub(in crate::runtime) endpoint: Endpoint,
+    pub(in crate::runtime) weight: Weight,
+    pub(in crate::runtime) eligible: bool,
+    pub(in crate::runtime) tags: Vec<(String, String)>,
+    pub(in crate::runtime) rejoin: bool,
+}
+
+impl Setup {
+    /// A record with a new id. The name is drawn once, with the first.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no randomness.
+    pub(in crate::runtime) fn incarnation(&mut self) -> io::Result<Member> {
+        let id = MemberId::from_bytes(random()?);
+        let name = self.name.get_or_insert_with(|| format!("member-{}", &id.to_string()[..8]));
+        let mut me = Member::new(id, name.clone(), self.endpoint);
+        me.weight = self.weight;
+        me.coordinator_eligible = self.eligible;
+        me.tags.clone_from(&self.tags);
+        Ok(me)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Running,
+    /// The last incarnation ended; the next begins then.
+    Waiting(Timestamp),
+}
+
+/// Where the member is in its incarnations.
+#[derive(Debug)]
+pub(super) struct Life {
+    setup: Setup,
+    random: fastrand::Rng,
+    phase: Phase,
+    leave_by: Option<Timestamp>,
+    /// It was in a view before, so the next first view is a rejoin.
+    is_rejoining: bool,
+    waits: u32,
+    draws: u32,
+    /// Members of the last view, beside the seeds the way back.
+    neighbours: Vec<SocketAddr>,
+    /// T and the heartbeat interval of the last view, else as configured.
+    member_timeout: Duration,
+    heartbeat_interval: Duration,
+}
+
+impl Life {
+    pub(super) fn new(setup: Setup) -> Result<Self, StartError> {
+        let timing = setup.config.timing.resolve()?;
+        Ok(Self {
+            setup,
+            random: fastrand::Rng::with_seed(u64::from_le_bytes(random()?)),
+            phase: Phase::Running,
+            leave_by: None,
+            is_rejoining: false,
+            waits: 0,
+            draws: 0,
+            neighbours: Vec::new(),
+            member_timeout: timing.member_timeout,
+            heartbeat_interval: timing.heartbeat_interval,
+        })
+    }
+
+    /// The first node.
+    pub(super) fn first(&mut self, me: Member, now: Timestamp) -> Result<Node, StartError> {
+        Ok(Node::new(self.setup.config.clone(), me, self.random.u64(..), now)?)
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.phase == Phase::Running
+    }
+
+    /// Where the member stands between two incarnations.
+    pub(super) const fn state_between(&self) -> State {
+        if self.is_rejoining { State::Excluded } else { State::Joining }
+    }
+
+    pub(super) const fn is_leaving(&self) -> bool {
+        self.leave_by.is_some()
+    }
+
+    /// When this has something to do.
+    pub(super) fn deadline(&self) -> Timestamp {
+        let again = match self.phase {
+            Phase::Running => Timestamp::FAR_FUTURE,
+            Phase::Waiting(until) => until,
+        };
+        again.min(self.leave_by.unwrap_or(Timestamp::FAR_FUTURE))
+    }
+
+    /// Remembers the way back and the cluster's timing.
+    pub(super) fn remember(&mut self, view: &View, me: &Member) {
+        self.member_timeout = view.timing().member_timeout;
+        self.heartbeat_interval = view.timing().heartbeat_interval;
+        let others = view.members().iter().map(|m| &m.member).filter(|m| m.id != me.id);
+        self.neighbours = others.map(|m| m.endpoint.addr).filter(|a| *a != me.endpoint.addr).collect();
+    }
+
+    /// The node is in a view. Says whether it is one after an exclusion.
+    pub(super) const fn joined(&mut self) -> bool {
+        self.waits = 0;
+        self.draws = 0;
+        std::mem::replace(&mut self.is_rejoining, false)
+    }
+
+    /// The user wants to leave. Says whether the node has to be told: it runs, and was not told before.
+    pub(super) fn leave(&mut self, now: Timestamp) -> bool {
+        if self.is_leaving() {
+            return false;
+        }
+        let timeout = self.setup.config.leave_timeout.unwrap_or(self.member_timeout);
+        self.leave_by = Some(now + timeout + LEAVE_SLACK);
+        self.is_running()
+    }
+
+    /// Whether leaving took longer than the node may take.
+    pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
+        self.leave_by.is_some_and(|by| now >= by)
+    }
+
+    /// The node has ended: for good with the reason returned, or another one follows.
+    //= docs/protocol.md#vw-18
+    pub(super) fn ended(&mut self, now: Timestamp, reason: StopReason) -> Option<StopReason> {
+        if self.is_leaving() {
+            return Some(reason);
+        }
+        let id_in_use =
+            matches!(&reason, StopReason::JoinFailed(f) if f.refusal == Some(JoinRefusal::IdInUse));
+        let wait = match &reason {
+            StopReason::JoinFailed(_) if id_in_use && self.draws < DRAWS_MAX => {
+                self.draws += 1;
+                Duration::ZERO
+            }
+            StopReason::Excluded if self.setup.rejoin => {
+                self.is_rejoining = true;
+                self.next_wait()
+            }
+            StopReason::JoinFailed(_) if self.is_rejoining => self.next_wait(),
+            _ => return Some(reason),
+        };
+        self.phase = Phase::Waiting(now + wait);
+        None
+    }
+
+    /// Whether it is time for a new incarnation.
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        matches!(self.phase, Phase::Waiting(until) if now >= until)
+    }
+
+    /// The new incarnation.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no randomness.
+    pub(super) fn again(
+        &mut self,
+        now: Timestamp,
+        seeds: &[SocketAddr],
+    ) -> Result<(Member, Node), StartError> {
+        self.phase = Phase::Running;
+        let me = self.setup.incarnation()?;
+        let mut config = self.setup.config.clone();
+        if self.is_rejoining {
+            // Whoever was in a cluster founds another only where all that it knows of are in none.
+            config.has_seeds = true;
+            let known = u16::try_from(seeds.len().clamp(1, SEEDS_MAX)).expect("clamped");
+            config.expected_seeds = Some(config.expected_seeds.unwrap_or(1).max(known));
+        }
+        let node = Node::new(config, me.clone(), self.random.u64(..), now)?;
+        Ok((me, node))
+    }
+
+    /// Seeds of this incarnation: those given, and the way back after an exclusion.
+    pub(super) fn with_way_back(&self, mut seeds: Vec<SocketAddr>) -> Vec<SocketAddr> {
+        if self.is_rejoining {
+            for neighbour in &self.neighbours {
+                if !seeds.contains(neighbour) {
+                    seeds.push(*neighbour);
+                }
+            }
+        }
+        seeds
+    }
+
+    /// At least a heartbeat interval, growing to T, randomised so that many excluded at once do not return at once.
+    fn next_wait(&mut self) -> Duration {
+        self.waits += 1;
+        let least = self.heartbeat_interval;
+        let doubled = least.saturating_mul(1 << self.waits.min(16));
+        let most = doubled.min(self.member_timeout).max(least);
+        least + (most - least).mul_f64(self.random.f64())
+    }
+}
+
+/// Bytes of the system's randomness.
+fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::JoinFailure;
+    use crate::testing::{addr, member, view_of};
+
+    fn life(rejoin: bool) -> Life {
+        let mut config = Config::new("test");
+        config.timing.member_timeout = Some(Duration::from_secs(1));
+        Life::new(Setup {
+            config,
+            name: None,
+            endpoint: Endpoint::single(addr(0)),
+            weight: Weight::DEFAULT,
+            eligible: true,
+            tags: Vec::new(),
+            rejoin,
+        })
+        .unwrap()
+    }
+
+    fn failed(refusal: Option<JoinRefusal>) -> StopReason {
+        StopReason::JoinFailed(JoinFailure { refusal, seeds: Vec::new(), tried_for: Duration::from_secs(1) })
+    }
+
+    #[test]
+    fn each_incarnation_has_a_new_id_and_the_same_name() {
+        let mut life = life(true);
+        let (first, second) = (life.setup.incarnation().unwrap(), life.setup.incarnation().unwrap());
+        assert_ne!(first.id, second.id);
+        assert_eq!(first.name, second.name);
+        assert!(first.name.starts_with("member-"));
+    }
+
+    //= docs/protocol.md#vw-18
+    #[test]
+    fn after_an_exclusion_the_next_incarnation_waits_between_a_heartbeat_interval_and_t() {
+        let mut life = life(true);
+        let now = Timestamp::from_millis(1000);
+        for round in 0..20 {
+            assert_eq!(life.ended(now, StopReason::Excluded), None);
+            let wait = life.deadline().since(now);
+            let most = Duration::from_millis(if round == 0 { 400 } else { 1000 });
+            assert!(wait >= Duration::from_millis(200) && wait <= most, "{wait:?} in round {round}");
+            assert!(!life.is_running());
+        }
+        assert!(life.joined(), "it was excluded before");
+        assert_eq!(life.waits, 0);
+    }
+
+    #[test]
+    fn without_rejoin_an_exclusion_is_the_end() {
+        assert_eq!(life(false).ended(Timestamp::ZERO, StopReason::Excluded), Some(StopReason::Excluded));
+    }
+
+    #[test]
+    fn a_failed_join_is_the_end_at_first_and_tried_again_after_an_exclusion() {
+        let mut life = life(true);
+        assert_eq!(life.ended(Timestamp::ZERO, failed(None)), Some(failed(None)));
+        assert_eq!(life.ended(Timestamp::ZERO, StopReason::Excluded), None);
+        assert_eq!(life.ended(Timestamp::ZERO, failed(None)), None);
+    }
+
+    #[test]
+    fn an_id_in_use_is_drawn_anew_at_once_but_not_for_ever() {
+        let mut life = life(true);
+        let in_use = failed(Some(JoinRefusal::IdInUse));
+        for _ in 0..DRAWS_MAX {
+            assert_eq!(life.ended(Timestamp::ZERO, in_use.clone()), None);
+            assert_eq!(life.deadline(), Timestamp::ZERO);
+        }
+        assert_eq!(life.ended(Timestamp::ZERO, in_use.clone()), Some(in_use));
+    }
+
+    #[test]
+    fn a_leaving_member_does_not_come_back() {
+        let mut life = life(true);
+        assert!(life.leave(Timestamp::ZERO));
+        assert!(!life.leave(Timestamp::ZERO), "told once");
+        assert_eq!(life.ended(Timestamp::ZERO, StopReason::Excluded), Some(StopReason::Excluded));
+        assert!(!life.is_overdue(Timestamp::from_millis(1999)));
+        assert!(life.is_overdue(Timestamp::from_millis(2000)));
+    }
+
+    #[test]
+    fn the_way_back_leads_over_the_members_of_the_last_view() {
+        let mut life = life(true);
+        life.remember(&view_of(3), &member(0));
+        assert_eq!(life.with_way_back(vec![addr(2)]), [addr(2)], "a first join asks its seeds only");
+        life.ended(Timestamp::ZERO, StopReason::Excluded);
+        assert_eq!(life.with_way_back(vec![addr(2)]), [addr(2), addr(1)]);
+    }
+}

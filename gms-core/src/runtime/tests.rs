@@ -1,0 +1,4 @@
+//! Whole members over the network in memory.
+
+mod cluster;
+mod start;

@@ -1,0 +1,63 @@
+//! What a member refuses to start with, and what it says for itself when it started.
+
+use std::time::Duration;
+
+use crate::event::StopReason;
+use crate::runtime::memory::MemoryNetwork;
+use crate::runtime::{Builder, Gms, StartError};
+use crate::testing::addr;
+
+async fn refused(builder: Builder) -> String {
+    let network = MemoryNetwork::new();
+    match builder.start(network.bind(addr(0))).await {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("it started"),
+    }
+}
+
+#[tokio::test]
+async fn a_malformed_seed_is_named() {
+    let error = refused(Gms::builder("c").join(["10.0.0.1:7790", "10.0.0.2"])).await;
+    assert!(error.starts_with("seed \"10.0.0.2\" has no port"), "{error}");
+}
+
+#[tokio::test]
+async fn settings_out_of_bounds_are_named() {
+    let error = refused(Gms::builder("")).await;
+    assert!(error.starts_with("cluster name"), "{error}");
+    let error = refused(Gms::builder("c").member_timeout(Duration::from_millis(1))).await;
+    assert!(error.starts_with("member-timeout is 1ms"), "{error}");
+    let error = refused(Gms::builder("c").name("")).await;
+    assert!(error.contains("name must have 1 to 64 bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn a_refused_start_closes_the_transport() {
+    let network = MemoryNetwork::new();
+    let result = Gms::builder("").start(network.bind(addr(0))).await;
+    assert!(matches!(result, Err(StartError::Config(_))));
+    assert!(!network.is_bound(addr(0)));
+}
+
+/// The application's runtime may have no timers and one thread that it blocks.
+#[test]
+fn a_member_runs_beside_any_runtime() {
+    let bare = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let network = MemoryNetwork::new();
+    let (gms, mut events) = bare.block_on(Gms::builder("c").name("m0").start(network.bind(addr(0)))).unwrap();
+    assert_eq!(gms.me().name, "m0");
+    assert_eq!(gms.me().endpoint.addr, addr(0));
+    gms.abort();
+    assert_eq!(bare.block_on(gms.stopped()), StopReason::Aborted);
+    assert!(!network.is_bound(addr(0)));
+    let last = bare.block_on(async {
+        let mut last = None;
+        while let Some(event) = events.next().await {
+            last = Some(event);
+        }
+        last
+    });
+    assert_eq!(last, Some(crate::Event::Stopped { reason: StopReason::Aborted }));
+    assert_eq!(gms.connected_for(), Duration::ZERO);
+    assert_eq!(gms.view(), None);
+}
