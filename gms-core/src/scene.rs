@@ -19,6 +19,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) sick: bool,
     /// Whether this member asked to leave.
     pub(crate) leaving: bool,
+    /// Whether the first in office has left something unanswered for 2 T, as far as this member knows.
+    pub(crate) coordinator_is_idle: bool,
 }
 
 impl<'a> Scene<'a> {

@@ -130,7 +130,7 @@ fn a_restarted_coordinator_comes_back_at_the_tail() {
         world.start(0);
         let back = world.run_until(10 * SECOND, |w| w.all_in_one_view(4));
         assert!(back, "seed {seed}: {}", world.describe());
-        assert_eq!(world.names(1), ["m1", "m2", "m3", "m0"]);
+        assert_eq!(world.names(1).last().map(String::as_str), Some("m0"));
     }
 }
 

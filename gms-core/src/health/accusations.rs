@@ -36,6 +36,8 @@ impl Accusation {
 struct Noted {
     accusation: Accusation,
     id: AccusationId,
+    /// When it was told first.
+    since: Timestamp,
     /// Whether it stands: it was not followed by contact or a clearing.
     live: bool,
     /// Whether the accuser was in a state to judge.
@@ -64,10 +66,13 @@ impl Accusations {
             replaced: request.replaced_by.is_some(),
             at: now,
         };
-        let noted = Noted { accusation, id, live: true, credible };
+        let mut noted = Noted { accusation, id, since: now, live: true, credible };
         let all = self.accused.entry(request.member).or_default();
         if let Some(known) = all.iter_mut().find(|n| n.accusation.by == by) {
             let is_new = known.id != id;
+            if known.live && !is_new {
+                noted.since = known.since;
+            }
             *known = noted;
             return is_new;
         }
@@ -99,6 +104,11 @@ impl Accusations {
     /// Everybody whom somebody accuses.
     pub(super) fn accused(&self) -> impl Iterator<Item = &MemberId> {
         self.accused.iter().filter(|(_, all)| all.iter().any(|n| n.live)).map(|(id, _)| id)
+    }
+
+    /// Since when the oldest accusation stands that is not answered.
+    pub(super) fn oldest(&self) -> Option<Timestamp> {
+        self.accused.values().flatten().filter(|n| n.live && n.credible).map(|n| n.since).min()
     }
 
     /// Ends the accusations of `id`. They are remembered, so that a repetition is no news.

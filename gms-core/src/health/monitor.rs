@@ -381,9 +381,9 @@ impl Health {
         }
     }
 
-    /// Since when the oldest suspicion of this member stands, for which whoever is in office has done nothing.
+    /// Since when the oldest suspicion stands, raised here or told here, for which whoever is in office has done nothing.
     pub(crate) fn unanswered_since(&self) -> Option<Timestamp> {
-        self.suspicions.oldest()
+        [self.suspicions.oldest(), self.accusations.oldest()].into_iter().flatten().min()
     }
 
     fn watch_with<R>(&mut self, work: impl FnOnce(&mut Watch, Knowledge<'_>, &mut Rng) -> R) -> R {

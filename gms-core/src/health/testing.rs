@@ -47,6 +47,7 @@ macro_rules! scene {
             isolated: $desk.isolated,
             sick: $desk.sick,
             leaving: false,
+            coordinator_is_idle: false,
         }
     };
 }

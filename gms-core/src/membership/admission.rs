@@ -19,6 +19,7 @@ use crate::member::{Member, MemberId, ShortId};
 use crate::message::{ClusterInfo, FrameBody, JoinRefusal, RequestId};
 use crate::outbox::Outbox;
 use crate::output::ProbeId;
+use crate::quorum;
 use crate::scene::Scene;
 use crate::time::Timestamp;
 use crate::timer::WakeReason;
@@ -175,8 +176,8 @@ impl Admission {
         Some((at, WakeReason::Admission))
     }
 
-    /// Whom the next change may take in, oldest join first. The weight joined is at most the weight that is there, so
-    /// that joiners that die at once don't take the quorum along; one always fits into a view of one.
+    /// Whom the next change may take in, oldest join first. The weight joined stays below the weight that was heard since
+    /// it joined, so that joiners that die at once don't take the quorum along; one always fits into a view of one.
     //= docs/protocol.md#vw-13
     pub(crate) fn admissible(&self, scene: Scene<'_>) -> Admissible {
         let mut found = Admissible::default();
@@ -184,10 +185,14 @@ impl Admission {
         if scene.isolated || is_held {
             return found;
         }
-        let mut weight_left = scene.view.weight();
+        // Joiners of earlier changes that were not heard since weigh against new ones: they may be dead already.
+        let total = scene.view.weight();
+        let is_heard = |id: &MemberId| scene.contacts.get(id).is_some_and(|r| r.contact_unmoved().is_some());
+        let heard = quorum::weight_of(scene.view, |id| scene.is_me(id) || is_heard(id));
+        let mut weight_left = heard.saturating_sub(total - heard);
         for candidate in self.queue.iter().filter(|c| c.is_proved(scene)) {
             let weight = u32::from(candidate.member.weight.get());
-            let fits = weight <= weight_left || (scene.view.len() == 1 && found.joiners.is_empty());
+            let fits = weight < weight_left || (scene.view.len() == 1 && found.joiners.is_empty());
             if !fits {
                 break;
             }

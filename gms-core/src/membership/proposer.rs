@@ -105,6 +105,7 @@ impl Proposer {
                     let ballot = *ballot;
                     let found = promised.values().flatten().max_by_key(|(b, _)| *b);
                     let value = found.map(|(_, change)| change.clone());
+                    self.retry_at = None;
                     self.stage = Stage::Promised { ballot, value };
                     return self.advance(scene, acting, votes, plan, out);
                 }

@@ -36,8 +36,6 @@ pub(crate) struct PromiseQuestion<'a> {
     pub(crate) asker: MemberId,
     pub(crate) ballot: Ballot,
     pub(crate) verdicts: &'a [(MemberId, Verdict)],
-    /// Whether the coordinator has left something unanswered for 2 T, as far as this member knows.
-    pub(crate) coordinator_is_idle: bool,
     /// Whether this member itself says `paused`.
     pub(crate) i_am_paused: bool,
 }
@@ -129,7 +127,7 @@ fn protected_by<'a>(scene: Scene<'a>, question: PromiseQuestion<'_>) -> Vec<(&'a
     let span = scene.timing().removal_silence();
     let earlier = scene.view.office().enumerate().take_while(|(_, m)| m.id != question.asker);
     earlier
-        .filter(|(place, _)| *place > 0 || !question.coordinator_is_idle)
+        .filter(|(place, _)| *place > 0 || !scene.coordinator_is_idle)
         .filter_map(|(_, m)| {
             if scene.is_me(&m.id) {
                 let in_office = !scene.isolated && !question.i_am_paused && !scene.leaving;

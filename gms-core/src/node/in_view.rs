@@ -49,6 +49,7 @@ macro_rules! scene {
             isolated: !$member.isolation.is_connected($now),
             sick: $member.sick,
             leaving: $member.requests.leaving_since().is_some(),
+            coordinator_is_idle: $member.coordinator_is_idle,
         }
     };
 }
@@ -96,6 +97,8 @@ pub(super) struct InView {
     sick: bool,
     heartbeat_at: Timestamp,
     hears_majority_isolated_since: Option<Timestamp>,
+    /// Looked at once a heartbeat interval.
+    coordinator_is_idle: bool,
     leave_deadline: Option<Timestamp>,
     leave_timeout: Option<Duration>,
     quorum_loss: QuorumLoss,
@@ -148,6 +151,7 @@ impl InView {
             sick: false,
             heartbeat_at: now,
             hears_majority_isolated_since: None,
+            coordinator_is_idle: false,
             leave_deadline: None,
             leave_timeout: config.leave_timeout,
             quorum_loss: config.quorum_loss,

@@ -73,7 +73,9 @@ impl Health {
 
     fn is_out_of_office(&self, scene: Scene<'_>, id: &MemberId) -> bool {
         let Some(record) = scene.contacts.get(id) else { return true };
-        self.is_suspect(id)
+        let is_idle = scene.coordinator_is_idle && scene.view.coordinator().id == *id;
+        is_idle
+            || self.is_suspect(id)
             || self.is_accused_here(scene, id)
             || record.flags().leaving
             || record.silence(scene.now) >= scene.timing().removal_silence()

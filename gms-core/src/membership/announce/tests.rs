@@ -15,7 +15,16 @@ fn at(millis: u64) -> Timestamp {
 fn with_scene<R>(view: &View, now: Timestamp, act: impl FnOnce(Scene<'_>) -> R) -> R {
     let contacts = Contacts::default();
     let me = member(0);
-    act(Scene { now, me: &me, view, contacts: &contacts, isolated: false, sick: false, leaving: false })
+    act(Scene {
+        now,
+        me: &me,
+        view,
+        contacts: &contacts,
+        isolated: false,
+        sick: false,
+        leaving: false,
+        coordinator_is_idle: false,
+    })
 }
 
 fn announcer() -> Announcer {

@@ -14,6 +14,7 @@ struct Voter {
     acceptor: Acceptor,
     desk: PromiseDesk,
     out: Outbox,
+    coordinator_is_idle: bool,
 }
 
 fn at(millis: u64) -> Timestamp {
@@ -26,7 +27,15 @@ fn voter() -> Voter {
     let mut contacts = Contacts::default();
     contacts.install(&view, at(0));
     let (acceptor, desk) = (Acceptor::default(), PromiseDesk::default());
-    Voter { view, me: member(2), contacts, acceptor, desk, out: Outbox::default() }
+    Voter {
+        view,
+        me: member(2),
+        contacts,
+        acceptor,
+        desk,
+        out: Outbox::default(),
+        coordinator_is_idle: false,
+    }
 }
 
 impl Voter {
@@ -53,18 +62,14 @@ impl Voter {
             isolated: false,
             sick: false,
             leaving: false,
+            coordinator_is_idle: self.coordinator_is_idle,
         }
     }
 
-    fn ask(&mut self, now: u64, verdict: Verdict, coordinator_is_idle: bool) -> Vec<Action> {
+    fn ask(&mut self, now: u64, verdict: Verdict) -> Vec<Action> {
         let verdicts = [(id(0), verdict)];
-        let question = PromiseQuestion {
-            asker: id(1),
-            ballot: BALLOT,
-            verdicts: &verdicts,
-            coordinator_is_idle,
-            i_am_paused: false,
-        };
+        let question =
+            PromiseQuestion { asker: id(1), ballot: BALLOT, verdicts: &verdicts, i_am_paused: false };
         let mut desk = std::mem::take(&mut self.desk);
         let mut acceptor = std::mem::take(&mut self.acceptor);
         let mut out = std::mem::take(&mut self.out);
@@ -107,9 +112,9 @@ fn a_coordinator_in_contact_is_protected_until_r_after_it_was_heard() {
     let mut voter = voter();
     voter.hear_coordinator(1_000, Flags::default());
     let left = std::time::Duration::from_millis(250);
-    let actions = voter.ask(2_000, Verdict::Silent, false);
+    let actions = voter.ask(2_000, Verdict::Silent);
     assert_eq!(*answer(&actions), refused(&voter, Refusal::Protected(left)));
-    let actions = voter.ask(2_250, Verdict::Silent, false);
+    let actions = voter.ask(2_250, Verdict::Silent);
     assert_eq!(*answer(&actions), promised(&voter));
 }
 
@@ -119,7 +124,7 @@ fn an_isolated_or_paused_coordinator_is_not_protected() {
     for flags in [Flags { isolated: true, ..Flags::default() }, Flags { paused: true, ..Flags::default() }] {
         let mut voter = voter();
         voter.hear_coordinator(1_000, flags);
-        let actions = voter.ask(1_100, Verdict::Silent, false);
+        let actions = voter.ask(1_100, Verdict::Silent);
         assert_eq!(*answer(&actions), promised(&voter));
     }
 }
@@ -129,7 +134,8 @@ fn an_isolated_or_paused_coordinator_is_not_protected() {
 fn a_coordinator_that_leaves_its_work_undone_is_not_protected() {
     let mut voter = voter();
     voter.hear_coordinator(1_000, Flags::default());
-    let actions = voter.ask(1_100, Verdict::Silent, true);
+    voter.coordinator_is_idle = true;
+    let actions = voter.ask(1_100, Verdict::Silent);
     assert_eq!(*answer(&actions), promised(&voter));
 }
 
@@ -141,9 +147,9 @@ fn a_claim_that_the_coordinator_is_gone_is_probed_once_and_decided_by_what_is_se
     {
         let mut voter = voter();
         voter.hear_coordinator(1_000, Flags::default());
-        let actions = voter.ask(1_100, Verdict::Gone, false);
+        let actions = voter.ask(1_100, Verdict::Gone);
         assert!(matches!(actions[..], [Action::StartProbe { probe: ProbeId(1), .. }]), "{actions:?}");
-        assert_eq!(voter.ask(1_101, Verdict::Gone, false), [], "asked again, probed once");
+        assert_eq!(voter.ask(1_101, Verdict::Gone), [], "asked again, probed once");
         let actions = voter.probe_done(1_110, outcome);
         let refusal = Refusal::Protected(voter.view.timing().retry_interval());
         let expected = if grants { promised(&voter) } else { refused(&voter, refusal) };
@@ -156,7 +162,7 @@ fn a_claim_that_the_coordinator_is_gone_is_probed_once_and_decided_by_what_is_se
 fn i_do_not_promise_to_somebody_later_in_office_than_me() {
     let mut voter = voter();
     voter.me = member(0);
-    let actions = voter.ask(5_000, Verdict::Gone, false);
+    let actions = voter.ask(5_000, Verdict::Gone);
     let left = voter.view.timing().removal_silence();
     assert_eq!(*answer(&actions), refused(&voter, Refusal::Protected(left)));
 }
@@ -169,7 +175,7 @@ fn a_promise_tells_the_change_accepted_before() {
     let makes = std::sync::Arc::new(voter.view.apply(&change).unwrap());
     let first = Ballot { round: 0, place: 0 };
     voter.acceptor.accept(at(1), first, &change, &makes).unwrap();
-    let actions = voter.ask(5_000, Verdict::Silent, false);
+    let actions = voter.ask(5_000, Verdict::Silent);
     let accepted = Some((first, (*change).clone()));
     let expected = FrameBody::Promised { ballot: BALLOT, base: voter.view.id(), accepted };
     assert_eq!(*answer(&actions), expected);
@@ -180,6 +186,6 @@ fn a_higher_promise_is_named_in_the_refusal() {
     let mut voter = voter();
     let higher = Ballot { round: 3, place: 3 };
     voter.acceptor.promise(higher).unwrap();
-    let actions = voter.ask(5_000, Verdict::Silent, false);
+    let actions = voter.ask(5_000, Verdict::Silent);
     assert_eq!(*answer(&actions), refused(&voter, Refusal::Promised(higher)));
 }

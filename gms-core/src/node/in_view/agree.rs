@@ -22,7 +22,7 @@ impl InView {
         if self.leaves_by.is_some() || self.is_quiescent() {
             return;
         }
-        let acting = self.acting(now);
+        let acting = self.acting();
         let condemned = self.condemned();
         let silent: Vec<Silent> = match acting {
             Acting::No => Vec::new(),
@@ -67,12 +67,12 @@ impl InView {
 
     /// Whether this member is first in office, or everyone before it is out of the way.
     //= docs/protocol.md#vw-7
-    pub(super) fn acting(&self, now: Timestamp) -> Acting {
+    pub(super) fn acting(&self) -> Acting {
         let Some(place) = self.view.office_place(&self.me.id) else { return Acting::No };
         if place == 0 {
             return Acting::Coordinator;
         }
-        let idle = self.is_coordinator_idle(now);
+        let idle = self.coordinator_is_idle;
         let mut verdicts = Vec::new();
         for (at, m) in self.view.office().take(place).enumerate() {
             match self.health.standing(&m.id) {
@@ -86,7 +86,7 @@ impl InView {
 
     /// Whether the coordinator has left a suspicion, a leave, a removal or a half-decided view unanswered for 2 T.
     //= docs/protocol.md#vw-7
-    fn is_coordinator_idle(&self, now: Timestamp) -> bool {
+    pub(super) fn is_coordinator_idle(&self, now: Timestamp) -> bool {
         let asked = [
             self.requests.unanswered_since(),
             self.health.unanswered_since(),
@@ -135,7 +135,6 @@ impl InView {
             asker,
             ballot,
             verdicts,
-            coordinator_is_idle: self.is_coordinator_idle(now),
             i_am_paused: self.pauses.is_paused(now, self.view.timing()),
         };
         self.desk.handle_promise(scene!(self, now), &mut self.acceptor, question, out);

@@ -66,9 +66,11 @@ impl InView {
         let Ok(next) = self.view.apply(change) else { return };
         let lets_go = !change.left.is_empty();
         let makes = change.makes();
+        // Whoever decided may be among the leavers, so that the new view has no record of it.
+        let teller = self.view.member(&from).map(|m| (m.endpoint.check_addr, m.id.short()));
         self.install(now, Arc::new(next), Some(decided), out);
-        if lets_go {
-            out.frame(from, FrameBody::Installed { view: makes });
+        if let Some((address, short)) = teller.filter(|_| lets_go) {
+            out.frame_to(address, short, FrameBody::Installed { view: makes });
         }
     }
 
@@ -110,6 +112,7 @@ impl InView {
         self.desk.reset(out);
         self.catch_up.handle_view_installed(self.view.id());
         self.installed_at = now;
+        self.coordinator_is_idle = false;
         out.event(Event::ViewInstalled(Arc::new(describe(&old, &self.view, decided.as_ref()))));
         if old.coordinator().id != self.view.coordinator().id {
             let (from, to) = (Subject::from(old.coordinator()), Subject::from(self.view.coordinator()));
@@ -123,6 +126,9 @@ impl InView {
         self.announcer.handle_view_installed(now);
         self.requests.handle_view_installed(scene);
         self.queue.handle_view_installed(scene);
+        if self.view.len() == 1 && self.requests.leaving_since().is_some() {
+            self.end = Some(End::Stop(StopReason::Left));
+        }
         // Everyone shows the new view at once, so that isolation and catching up see it within a round trip.
         self.heartbeat_at = now;
     }

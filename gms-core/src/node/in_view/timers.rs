@@ -51,6 +51,7 @@ impl InView {
         self.update_isolation(now, out);
         self.update_quorum(now, out);
         self.update_unfinished(now);
+        self.coordinator_is_idle = self.is_coordinator_idle(now);
         self.links.update(scene!(self, now), out);
     }
 
