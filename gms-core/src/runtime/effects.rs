@@ -138,7 +138,8 @@ impl Effects {
         let transport = Arc::clone(&self.transport);
         self.tasks.spawn(async move {
             let sent = transport.send_frame(to, encoded.into(), deadline);
-            let result = timeout(deadline.saturating_add(SLACK), sent).await.unwrap_or(Err(SendFailure::TimedOut));
+            let result =
+                timeout(deadline.saturating_add(SLACK), sent).await.unwrap_or(Err(SendFailure::TimedOut));
             Done::Frame { token, to, name, bytes, result }
         });
     }

@@ -40,7 +40,10 @@ fn frame(n: u64) -> Frame {
 }
 
 fn target() -> CheckTarget {
-    CheckTarget { address: addr(1), request: CheckRequest { cluster: CLUSTER, target: id(1), view: ViewId(1) } }
+    CheckTarget {
+        address: addr(1),
+        request: CheckRequest { cluster: CLUSTER, target: id(1), view: ViewId(1) },
+    }
 }
 
 async fn received(transport: &MemoryTransport, count: usize) -> Vec<Incoming> {
@@ -114,9 +117,7 @@ async fn frames_beyond_the_bound_fail_at_once() {
     let mut reports = Vec::new();
     effects.take(&mut reports);
     let last = FrameToken(FRAMES_IN_FLIGHT_MAX as u64);
-    let expected = |r: &Report| {
-        matches!(r, Report::FrameFailed { token, failure: SendFailure::NotQueued, .. } if *token == last)
-    };
+    let expected = |r: &Report| matches!(r, Report::FrameFailed { token, failure: SendFailure::NotQueued, .. } if *token == last);
     assert!(reports.len() == 1 && reports.iter().all(expected), "{reports:?}");
 }
 
@@ -152,16 +153,10 @@ async fn a_probe_of_nobody_is_refused_and_one_into_a_cut_times_out() {
     let (network, mut effects, _peer) = pair();
     let nobody = CheckTarget { address: addr(9), ..target() };
     effects.start_probe(ProbeId(1), nobody, LONG);
-    assert!(matches!(
-        report(&mut effects).await,
-        Report::ProbeDone { outcome: ProbeOutcome::Refused, .. }
-    ));
+    assert!(matches!(report(&mut effects).await, Report::ProbeDone { outcome: ProbeOutcome::Refused, .. }));
     network.cut(addr(1), addr(0));
     effects.start_probe(ProbeId(2), target(), Duration::from_millis(10));
-    assert!(matches!(
-        report(&mut effects).await,
-        Report::ProbeDone { outcome: ProbeOutcome::TimedOut, .. }
-    ));
+    assert!(matches!(report(&mut effects).await, Report::ProbeDone { outcome: ProbeOutcome::TimedOut, .. }));
 }
 
 #[tokio::test]
