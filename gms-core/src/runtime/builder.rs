@@ -11,10 +11,11 @@ use tokio::time::timeout;
 use crate::config::{Config, ConfigError, Profile, QuorumLoss, TimingOverrides};
 use crate::member::{RecordFault, Weight};
 use crate::runtime::advertise::{self, Advertise};
-use crate::runtime::driver::{Driver, Setup};
+use crate::runtime::driver::Driver;
 use crate::runtime::events::{CAPACITY_DEFAULT, EventSink, EventStream};
 use crate::runtime::handle::Gms;
 use crate::runtime::resolve::{self, Resolver, Seed, SeedError};
+use crate::runtime::setup::Setup;
 use crate::runtime::shared::Shared;
 use crate::runtime::trace::{TraceSink, Tracer};
 use crate::transport::Transport;
@@ -247,13 +248,12 @@ impl Builder {
         };
         let endpoint = advertise::choose(bound, self.advertise, first_seed);
         let mut setup = Setup {
-            config: self.config,
             name: self.name,
-            endpoint,
             weight: self.weight,
-            eligible: self.coordinator_eligible,
+            coordinator_eligible: self.coordinator_eligible,
             tags: self.tags,
             rejoin: self.rejoin,
+            ..Setup::new(self.config, endpoint)
         };
         let me = setup.incarnation()?;
         if let Some(fault) = me.fault() {

@@ -28,13 +28,13 @@ use crate::runtime::effects::{Effects, Report};
 use crate::runtime::events::EventSink;
 use crate::runtime::handle::{CommandError, Request};
 use crate::runtime::resolve::Resolver;
+use crate::runtime::setup::Setup;
 use crate::runtime::shared::Shared;
 use crate::runtime::trace::{StepKind, Tracer};
 use crate::runtime::watchdog::Watch;
 use crate::time::Timestamp;
 use crate::transport::{Incoming, Transport, TransportError};
 use life::Life;
-pub(super) use life::Setup;
 
 /// Batches read in one turn before timers are looked at, so that a flood does not keep them from it.
 const RECEIVES_PER_TURN: usize = 32;
@@ -69,6 +69,8 @@ pub(super) struct Driver {
     /// What the node was last told.
     seeds: Vec<SocketAddr>,
     seeds_changed: bool,
+    /// Whether those who wait for it know that the member is in a view.
+    joined: bool,
     /// Set when the member has stopped for good.
     ended: Option<StopReason>,
     finished: bool,
@@ -112,6 +114,7 @@ impl Driver {
             outputs: Vec::new(),
             seeds: Vec::new(),
             seeds_changed: true,
+            joined: false,
             ended: None,
             finished: false,
         })
@@ -343,14 +346,21 @@ impl Driver {
     fn publish(&mut self) {
         if !self.life.is_running() {
             self.shared.publish(None, self.life.state_between(), Timestamp::ZERO);
-            return self.shared.set_joined(false);
+            return self.set_joined(false);
         }
         let state = self.node.state();
         let view = self.node.view().filter(|_| state != State::Excluded);
         if let Some(view) = view.filter(|view| !self.shared.has_view(view)) {
             self.life.remember(view, &self.me);
         }
+        let in_view = view.is_some();
         self.shared.publish(view, state, self.node.connected_until());
-        self.shared.set_joined(view.is_some());
+        self.set_joined(in_view);
+    }
+
+    fn set_joined(&mut self, joined: bool) {
+        if std::mem::replace(&mut self.joined, joined) != joined {
+            self.shared.set_joined(joined);
+        }
     }
 }

@@ -19,6 +19,9 @@ use crate::transport::{Incoming, Outgoing, ProbeReply, Transport, TransportError
 /// Most arrivals that wait for one transport's reader; later datagrams are dropped, later frames refused.
 const INBOX_MAX: usize = 10_000;
 
+/// Most handles that are kept; the oldest are forgotten, as connections are that nobody uses.
+const HANDLES_MAX: usize = 100_000;
+
 /// A network; clones are the same one.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryNetwork {
@@ -194,6 +197,9 @@ impl Transport for MemoryTransport {
                     let mut hub = self.network.hub();
                     let reply = ReplyHandle(hub.handle());
                     hub.replies.insert(reply, self.addr);
+                    if hub.replies.len() > HANDLES_MAX {
+                        hub.replies.pop_first();
+                    }
                     reply
                 };
                 self.inbox.state().stats.frames_sent += 1;
@@ -221,6 +227,9 @@ impl Transport for MemoryTransport {
             let mut hub = self.network.hub();
             let handle = CheckHandle(hub.handle());
             hub.checks.insert(handle, answer);
+            if hub.checks.len() > HANDLES_MAX {
+                hub.checks.pop_first();
+            }
             handle
         };
         if inbox.put(Incoming::Check { from: self.addr, handle, bytes: question }).is_err() {

@@ -22,6 +22,7 @@ mod handle;
 #[cfg(any(test, feature = "testing"))]
 pub mod memory;
 mod resolve;
+mod setup;
 mod shared;
 mod stats;
 #[cfg(test)]

@@ -72,7 +72,7 @@ impl Shared {
 
     /// Wakes those who wait for the member to be in a view.
     pub(super) fn set_joined(&self, joined: bool) {
-        self.progress.send_if_modified(|progress| std::mem::replace(&mut progress.joined, joined) != joined);
+        self.progress.send_modify(|progress| progress.joined = joined);
     }
 
     /// Wakes everybody who waits.

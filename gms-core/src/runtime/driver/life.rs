@@ -1,15 +1,14 @@
 //! Incarnations: how one is made, what follows when it ends, and when the member has stopped for good.
 
-use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::config::Config;
 use crate::event::{State, StopReason};
-use crate::member::{Endpoint, Member, MemberId, Weight};
+use crate::member::Member;
 use crate::message::JoinRefusal;
 use crate::node::Node;
 use crate::runtime::builder::StartError;
+use crate::runtime::setup::{Setup, random};
 use crate::time::Timestamp;
 use crate::view::View;
 
@@ -17,37 +16,8 @@ use crate::view::View;
 const DRAWS_MAX: u32 = 5;
 /// Time for the last steps beyond the leave timeout, after which a leaving member stops without the node's word.
 const LEAVE_SLACK: Duration = Duration::from_secs(1);
-/// Largest value of [`Config::expected_seeds`].
+/// Largest value of `expected_seeds`.
 const SEEDS_MAX: usize = 1000;
-
-/// What all incarnations of a member have in common.
-#[derive(Clone, Debug)]
-pub(in crate::runtime) struct Setup {
-    pub(in crate::runtime) config: Config,
-    pub(in crate::runtime) name: Option<String>,
-    pub(in crate::runtime) endpoint: Endpoint,
-    pub(in crate::runtime) weight: Weight,
-    pub(in crate::runtime) eligible: bool,
-    pub(in crate::runtime) tags: Vec<(String, String)>,
-    pub(in crate::runtime) rejoin: bool,
-}
-
-impl Setup {
-    /// A record with a new id. The name is drawn once, with the first.
-    ///
-    /// # Errors
-    ///
-    /// The system gives no randomness.
-    pub(in crate::runtime) fn incarnation(&mut self) -> io::Result<Member> {
-        let id = MemberId::from_bytes(random()?);
-        let name = self.name.get_or_insert_with(|| format!("member-{}", &id.to_string()[..8]));
-        let mut me = Member::new(id, name.clone(), self.endpoint);
-        me.weight = self.weight;
-        me.coordinator_eligible = self.eligible;
-        me.tags.clone_from(&self.tags);
-        Ok(me)
-    }
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -222,45 +192,22 @@ impl Life {
     }
 }
 
-/// Bytes of the system's randomness.
-fn random<const N: usize>() -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
     use crate::event::JoinFailure;
+    use crate::member::Endpoint;
     use crate::testing::{addr, member, view_of};
 
     fn life(rejoin: bool) -> Life {
         let mut config = Config::new("test");
         config.timing.member_timeout = Some(Duration::from_secs(1));
-        Life::new(Setup {
-            config,
-            name: None,
-            endpoint: Endpoint::single(addr(0)),
-            weight: Weight::DEFAULT,
-            eligible: true,
-            tags: Vec::new(),
-            rejoin,
-        })
-        .unwrap()
+        Life::new(Setup { rejoin, ..Setup::new(config, Endpoint::single(addr(0))) }).unwrap()
     }
 
     fn failed(refusal: Option<JoinRefusal>) -> StopReason {
         StopReason::JoinFailed(JoinFailure { refusal, seeds: Vec::new(), tried_for: Duration::from_secs(1) })
-    }
-
-    #[test]
-    fn each_incarnation_has_a_new_id_and_the_same_name() {
-        let mut life = life(true);
-        let (first, second) = (life.setup.incarnation().unwrap(), life.setup.incarnation().unwrap());
-        assert_ne!(first.id, second.id);
-        assert_eq!(first.name, second.name);
-        assert!(first.name.starts_with("member-"));
     }
 
     //= docs/protocol.md#vw-18

@@ -46,6 +46,16 @@ impl Running {
         self.until_view(|change| change.view.len() == size).await;
     }
 
+    /// A member that was never connected can't become isolated.
+    async fn until_connected(&self) {
+        let connected = async {
+            while self.gms.connected_for().is_zero() {
+                self.gms.status().await.expect("its loop runs");
+            }
+        };
+        timeout(LONG, connected).await.expect("it is connected in time");
+    }
+
     fn id(&self) -> MemberId {
         self.gms.me().id
     }
@@ -71,6 +81,7 @@ async fn three(network: &MemoryNetwork) -> [Running; 3] {
     ];
     for member in &mut members {
         member.until_size(3).await;
+        member.until_connected().await;
     }
     members
 }

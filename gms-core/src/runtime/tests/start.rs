@@ -2,10 +2,20 @@
 
 use std::time::Duration;
 
+use tokio::time::timeout;
+
+use crate::codec::encode_datagram;
 use crate::event::StopReason;
+use crate::member::ClusterTag;
+use crate::message::{Datagram, DatagramBody, Flags, Head};
 use crate::runtime::memory::MemoryNetwork;
-use crate::runtime::{Builder, Gms, StartError};
-use crate::testing::addr;
+use crate::runtime::{Builder, CommandError, Gms, JoinError, StartError, TraceSink, TraceStep};
+use crate::testing::{addr, id};
+use crate::transport::{Outgoing, Transport};
+use crate::view::ViewId;
+
+/// Generous: what is waited for takes milliseconds.
+const LONG: Duration = Duration::from_secs(60);
 
 async fn refused(builder: Builder) -> String {
     let network = MemoryNetwork::new();
@@ -60,4 +70,45 @@ fn a_member_runs_beside_any_runtime() {
     assert_eq!(last, Some(crate::Event::Stopped { reason: StopReason::Aborted }));
     assert_eq!(gms.connected_for(), Duration::ZERO);
     assert_eq!(gms.view(), None);
+}
+
+struct Bomb;
+
+impl TraceSink for Bomb {
+    fn record(&mut self, step: TraceStep<'_>) {
+        panic!("a bug that the test planted, at {:?}", step.at);
+    }
+}
+
+#[tokio::test]
+async fn a_loop_that_dies_leaves_nobody_waiting_and_no_listener() {
+    let network = MemoryNetwork::new();
+    let stranger = network.bind(addr(1));
+    let started = Gms::builder("c").name("m0").trace(Box::new(Bomb)).start(network.bind(addr(0))).await;
+    let (gms, mut events) = started.expect("it starts");
+    let mut bytes = Vec::new();
+    let head = Head {
+        cluster: ClusterTag::NONE,
+        sender: id(1).short(),
+        recipient: id(0).short(),
+        view: ViewId::NONE,
+        accepted: None,
+        flags: Flags::default(),
+        number: 0,
+        echo: None,
+    };
+    let body = DatagramBody::NotAMember { view: ViewId(1) };
+    encode_datagram(&Datagram { head, body }, &mut bytes).expect("it is small");
+    stranger.send(&mut vec![Outgoing { to: addr(0), bytes: bytes.into() }]).await.expect("it is open");
+    assert_eq!(timeout(LONG, gms.stopped()).await, Ok(StopReason::Aborted));
+    assert!(matches!(gms.joined().await, Err(JoinError::Stopped(StopReason::Aborted))));
+    assert_eq!(gms.status().await, Err(CommandError::Stopped));
+    let ends = async { while events.next().await.is_some() {} };
+    timeout(LONG, ends).await.expect("the stream ends");
+    let closed = async {
+        while network.is_bound(addr(0)) {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LONG, closed).await.expect("the transport is closed");
 }
