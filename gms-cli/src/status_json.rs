@@ -106,4 +106,4 @@ pub(crate) fn timing_json(timing: &Timing) -> Value {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

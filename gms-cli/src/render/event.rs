@@ -19,10 +19,10 @@ pub(crate) fn event_line(event: &Map<String, Value>, paint: Paint) -> String {
 }
 
 /// An RFC 3339 moment as local `HH:MM:SS.micros`; as it stands where it is none.
-pub(crate) fn time_of_day(at: &str) -> String {
+fn time_of_day(at: &str) -> String {
     at.parse::<jiff::Timestamp>().map_or_else(
         |_| at.to_owned(),
-        |t| t.to_zoned(jiff::tz::TimeZone::system()).strftime("%H:%M:%S.%6f").to_string(),
+        |t| t.to_zoned_datetime(jiff::tz::TimeZone::system()).strftime("%H:%M:%S.%6f").to_string(),
     )
 }
 

@@ -4,7 +4,7 @@
 mod event;
 mod table;
 
-pub(crate) use event::{event_line, event_sentence, time_of_day};
+pub(crate) use event::{event_line, event_sentence};
 pub(crate) use table::{members_table, view_text};
 
 /// Colours of text, or none.

@@ -6,7 +6,7 @@ use std::io::Read as _;
 /// process too.
 pub(super) fn end_with_it() {
     #[cfg(target_os = "linux")]
-    drop(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)));
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let watch = || {
         let mut stdin = std::io::stdin().lock();
         let mut buffer = [0; 64];
