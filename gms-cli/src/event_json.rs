@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use gms_core::event::{
-    ContactReport, Event, ExclusionCause, JoinFailure, LinkReport, QuorumReport, Removed, SeedAnswer, StopReason,
-    Subject, ViewChange,
+    ContactReport, Event, ExclusionCause, JoinFailure, LinkReport, QuorumReport, Removed, SeedAnswer,
+    StopReason, Subject, ViewChange,
 };
 use gms_core::evidence::{Evidence, Reason, Verdict};
 use gms_core::view::View;
@@ -17,12 +17,13 @@ pub(crate) type Object = Map<String, Value>;
 
 /// A moment of the wall clock in RFC 3339 with microseconds, UTC.
 pub(crate) fn stamp(at: SystemTime) -> String {
-    jiff::Timestamp::try_from(at).map_or_else(|_| String::from("1970-01-01T00:00:00.000000Z"), |t| format!("{t:.6}"))
+    jiff::Timestamp::try_from(at)
+        .map_or_else(|_| String::from("1970-01-01T00:00:00.000000Z"), |t| format!("{t:.6}"))
 }
 
 /// A duration in milliseconds, whole where it is whole.
 pub(crate) fn millis(duration: Duration) -> Value {
-    if duration.subsec_nanos() % 1_000_000 == 0 {
+    if duration.subsec_nanos().is_multiple_of(1_000_000) {
         json!(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
     } else {
         json!((duration.as_secs_f64() * 1e6).round() / 1e3)
@@ -98,7 +99,9 @@ fn about_a_suspect(event: &Event, names: &Names) -> (&'static str, Value) {
         Event::FinalCheckFailed { member, verdict, evidence } => {
             ("final_check_failed", checked(member, *verdict, evidence, names))
         }
-        Event::MemberCleared { member, by } => ("member_cleared", json!({ "member": member.name, "by": by.name })),
+        Event::MemberCleared { member, by } => {
+            ("member_cleared", json!({ "member": member.name, "by": by.name }))
+        }
         other => ("unknown", json!({ "debug": format!("{other:?}") })),
     }
 }
@@ -136,7 +139,8 @@ fn view_installed(change: &ViewChange, names: &Names) -> Value {
     if !change.gone.is_empty() {
         object.insert("gone".into(), subjects(&change.gone).into());
     }
-    let removal = |r: &Removed| json!({ "member": r.member.name, "evidence": evidence_json(&r.evidence, names) });
+    let removal =
+        |r: &Removed| json!({ "member": r.member.name, "evidence": evidence_json(&r.evidence, names) });
     if !change.crashed.is_empty() {
         object.insert("removals".into(), change.crashed.iter().map(removal).collect());
     }

@@ -79,7 +79,12 @@ impl Write for LineSink {
     }
 }
 
-fn write_lines(lines: &Receiver<Vec<u8>>, mut target: impl Write, shared: &Shared, lost_line: fn(u64) -> String) {
+fn write_lines(
+    lines: &Receiver<Vec<u8>>,
+    mut target: impl Write,
+    shared: &Shared,
+    lost_line: fn(u64) -> String,
+) {
     let mut broken = false;
     while let Ok(first) = lines.recv() {
         let mut taken = 0;
@@ -155,7 +160,8 @@ mod tests {
         gate.open();
         sink.flush(Duration::from_secs(30));
         let text = String::from_utf8(gate.got.lock().unwrap().clone()).unwrap();
-        let lost: u64 = text.lines().filter_map(|l| l.strip_prefix("lost ")).map(|n| n.parse::<u64>().unwrap()).sum();
+        let lost: u64 =
+            text.lines().filter_map(|l| l.strip_prefix("lost ")).map(|n| n.parse::<u64>().unwrap()).sum();
         let kept = text.lines().filter(|l| l.starts_with("line ")).count() as u64;
         assert!(text.starts_with("line 0\n"), "{text}");
         assert!(lost >= 97, "{text}");

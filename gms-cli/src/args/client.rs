@@ -29,7 +29,9 @@ pub(crate) struct Token {
 
 /// Arguments of `gms members`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  gms members\n  gms members --status suspect --json\n  gms members --name '^orders-' --watch\n\nExit code 6 if the member asked is isolated or without quorum.")]
+#[command(
+    after_help = "Examples:\n  gms members\n  gms members --status suspect --json\n  gms members --name '^orders-' --watch\n\nExit code 6 if the member asked is isolated or without quorum."
+)]
 pub(crate) struct MembersArgs {
     #[command(flatten)]
     pub(crate) at: At,
@@ -49,7 +51,9 @@ pub(crate) struct MembersArgs {
 
 /// Arguments of `gms view`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  gms view\n  gms view --json --at 10.0.0.1:7780\n  gms view --watch\n\nExit code 6 if the member asked is isolated or without quorum.")]
+#[command(
+    after_help = "Examples:\n  gms view\n  gms view --json --at 10.0.0.1:7780\n  gms view --watch\n\nExit code 6 if the member asked is isolated or without quorum."
+)]
 pub(crate) struct ViewArgs {
     #[command(flatten)]
     pub(crate) at: At,
@@ -69,7 +73,9 @@ pub(crate) struct ViewArgs {
 
 /// Arguments of `gms events`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  gms events\n  gms events --json | jq 'select(.event == \"view_installed\")'\n\nA broken connection is resumed where it broke, as far as the member remembers.")]
+#[command(
+    after_help = "Examples:\n  gms events\n  gms events --json | jq 'select(.event == \"view_installed\")'\n\nA broken connection is resumed where it broke, as far as the member remembers."
+)]
 pub(crate) struct EventsArgs {
     #[command(flatten)]
     pub(crate) at: At,
@@ -90,7 +96,9 @@ pub(crate) struct LeaveArgs {
 
 /// Arguments of `gms suspect`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  gms suspect orders-2 --reason 'does not answer queries'\n\nA member that answers its coordinator stays; use `gms remove` to remove a live one.")]
+#[command(
+    after_help = "Examples:\n  gms suspect orders-2 --reason 'does not answer queries'\n\nA member that answers its coordinator stays; use `gms remove` to remove a live one."
+)]
 pub(crate) struct SuspectArgs {
     /// Name or id of the member
     #[arg(value_name = "MEMBER")]
@@ -106,7 +114,9 @@ pub(crate) struct SuspectArgs {
 
 /// Arguments of `gms check`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  gms check orders-2\n\nPrints alive, silent or gone; exit code 0 only if it is alive.")]
+#[command(
+    after_help = "Examples:\n  gms check orders-2\n\nPrints alive, silent or gone; exit code 0 only if it is alive."
+)]
 pub(crate) struct CheckArgs {
     /// Name or id of the member
     #[arg(value_name = "MEMBER")]

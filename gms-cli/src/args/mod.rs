@@ -68,7 +68,9 @@ pub(crate) enum Command {
 
 /// Arguments of `gms completions`.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  gms completions bash > /etc/bash_completion.d/gms\n  gms completions zsh > ~/.zfunc/_gms")]
+#[command(
+    after_help = "Examples:\n  gms completions bash > /etc/bash_completion.d/gms\n  gms completions zsh > ~/.zfunc/_gms"
+)]
 pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_name = "SHELL")]

@@ -16,7 +16,10 @@ fn the_help_of_every_command_is_as_recorded() {
     for sub in command.get_subcommands_mut() {
         let name = sub.get_name().to_owned();
         if name != "help" {
-            text.push_str(&format!("\n==== gms {name} ====\n\n{}", sub.clone().term_width(100).render_help()));
+            text.push_str(&format!(
+                "\n==== gms {name} ====\n\n{}",
+                sub.clone().term_width(100).render_help()
+            ));
         }
     }
     let text: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();
@@ -66,7 +69,8 @@ fn bad_values_are_refused_with_what_to_write_instead() {
 
 #[test]
 fn seeds_may_be_repeated_and_separated_by_commas() {
-    let cli = Cli::try_parse_from(["gms", "run", "--join", "a:1,b:2", "--join", "dns:c:3", "--tag", "k=v=w"]).unwrap();
+    let cli = Cli::try_parse_from(["gms", "run", "--join", "a:1,b:2", "--join", "dns:c:3", "--tag", "k=v=w"])
+        .unwrap();
     let Command::Run(args) = cli.command else { panic!("run was asked for") };
     assert_eq!(args.join, ["a:1", "b:2", "dns:c:3"]);
     assert_eq!(args.member.tag, [("k".to_owned(), "v=w".to_owned())]);

@@ -30,7 +30,8 @@ pub(crate) fn seed(text: &str) -> Result<String, String> {
 
 /// Parses `IP:PORT`.
 pub(crate) fn bind(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| String::from("not an address: write IP:PORT, such as 0.0.0.0:7790; port 0 picks one"))
+    text.parse()
+        .map_err(|_| String::from("not an address: write IP:PORT, such as 0.0.0.0:7790; port 0 picks one"))
 }
 
 /// Where other members reach this one.
@@ -51,9 +52,9 @@ impl FromStr for AdvertiseAddr {
         } else {
             text.parse::<SocketAddr>().ok().map(|addr| Self { ip: addr.ip(), port: Some(addr.port()) })
         };
-        parsed
-            .filter(|a| !a.ip.is_unspecified() && !a.ip.is_multicast() && a.port != Some(0))
-            .ok_or_else(|| String::from("not an address that others can send to: write IP or IP:PORT, such as 10.0.0.1"))
+        parsed.filter(|a| !a.ip.is_unspecified() && !a.ip.is_multicast() && a.port != Some(0)).ok_or_else(
+            || String::from("not an address that others can send to: write IP or IP:PORT, such as 10.0.0.1"),
+        )
     }
 }
 

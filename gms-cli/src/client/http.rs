@@ -32,10 +32,12 @@ impl Client {
     /// The client of the interface at `at`; `token` is the file with the token that writes bear.
     pub(super) fn new(at: &At, token: Option<&Path>) -> Result<Self, Failure> {
         let token = token.map(crate::run::read_token).transpose()?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::fault(format!("no runtime can be started ({error}): look at the limits of this process")))?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+                Failure::fault(format!(
+                    "no runtime can be started ({error}): look at the limits of this process"
+                ))
+            })?;
         Ok(Self { at: at.at.clone(), timeout: at.timeout, patience: at.timeout, token, runtime })
     }
 
@@ -133,7 +135,10 @@ impl Client {
     }
 
     fn broken(&self, error: &dyn std::error::Error) -> Failure {
-        Failure::fault(format!("the connection to {} broke ({error}): try again, and look at the member's log", self.at))
+        Failure::fault(format!(
+            "the connection to {} broke ({error}): try again, and look at the member's log",
+            self.at
+        ))
     }
 
     fn stranger(&self) -> Failure {

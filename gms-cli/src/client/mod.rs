@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::args::{CheckArgs, EventsArgs, LeaveArgs, MembersArgs, RemoveArgs, StatusFilter, SuspectArgs, ViewArgs};
+use crate::args::{
+    CheckArgs, EventsArgs, LeaveArgs, MembersArgs, RemoveArgs, StatusFilter, SuspectArgs, ViewArgs,
+};
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::render::{Paint, members_table, view_text};
@@ -47,7 +49,12 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Code, Failure> {
     show_status(&client, args.watch, args.json, &show)
 }
 
-fn show_status(client: &Client, watch: bool, json: bool, show: &dyn Fn(&Value) -> String) -> Result<Code, Failure> {
+fn show_status(
+    client: &Client,
+    watch: bool,
+    json: bool,
+    show: &dyn Fn(&Value) -> String,
+) -> Result<Code, Failure> {
     if watch {
         return watch::watch(client, json, show);
     }

@@ -37,7 +37,9 @@ impl Member {
         dir: &Path,
         messages: Sender<Message>,
     ) -> Result<Self, Failure> {
-        let failed = |error: io::Error| Failure::fault(format!("a member can't be started ({error}): look at the limits of this session"));
+        let failed = |error: io::Error| {
+            Failure::fault(format!("a member can't be started ({error}): look at the limits of this session"))
+        };
         let name = format!("m{}", n + 1);
         let (trace, log) = (dir.join(format!("{name}.jsonl")), dir.join(format!("{name}.log")));
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
@@ -48,7 +50,17 @@ impl Member {
         }
         let join: Vec<String> = seeds.iter().map(|port| format!("127.0.0.1:{port}")).collect();
         command
-            .args(["run", "--cluster", "demo", "--json", "--log", "warn", "--exit-with-stdin", "--http", "127.0.0.1:0"])
+            .args([
+                "run",
+                "--cluster",
+                "demo",
+                "--json",
+                "--log",
+                "warn",
+                "--exit-with-stdin",
+                "--http",
+                "127.0.0.1:0",
+            ])
             .args(["--name", &name, "--join", &join.join(",")])
             .args(["--bind", &format!("127.0.0.1:{}", seeds.get(n).copied().unwrap_or(0))])
             .args(["--member-timeout", &humantime::format_duration(plan.member_timeout).to_string()])
@@ -81,8 +93,9 @@ impl Member {
     /// Sends it a signal.
     pub(super) fn signal(&self, signal: Signal) -> Result<(), Failure> {
         let pid = Pid::from_child(&self.process);
-        kill_process(pid, signal)
-            .map_err(|error| Failure::fault(format!("{} can't be signalled ({error}): did something else end it?", self.name)))
+        kill_process(pid, signal).map_err(|error| {
+            Failure::fault(format!("{} can't be signalled ({error}): did something else end it?", self.name))
+        })
     }
 
     /// The last lines of its log.

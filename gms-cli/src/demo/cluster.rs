@@ -85,7 +85,12 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    pub(super) fn new(_plan: &Plan, messages: Sender<Message>, inbox: Receiver<Message>, is_told: bool) -> Self {
+    pub(super) fn new(
+        _plan: &Plan,
+        messages: Sender<Message>,
+        inbox: Receiver<Message>,
+        is_told: bool,
+    ) -> Self {
         Self {
             seen: BTreeMap::new(),
             story: Story::new(is_told, clock::now()),
@@ -100,7 +105,9 @@ impl Cluster {
     pub(super) fn start(&mut self, plan: &Plan) -> Result<(), Failure> {
         for tries_left in (0..START_TRIES).rev() {
             let dir = tempfile::Builder::new().prefix("gms-demo-").tempdir().map_err(|error| {
-                Failure::fault(format!("no temporary directory can be made ({error}): set TMPDIR to a writable place"))
+                Failure::fault(format!(
+                    "no temporary directory can be made ({error}): set TMPDIR to a writable place"
+                ))
             })?;
             let seeds = free_ports(SEEDS.min(plan.members))?;
             self.seen.clear();
@@ -163,7 +170,10 @@ impl Cluster {
         while !done(&self.seen) {
             if clock::now() >= deadline {
                 let longest = humantime::format_duration(longest);
-                return Err(Failure::fault(format!("waited {longest} in vain for {what}{}", self.what_is_seen())));
+                return Err(Failure::fault(format!(
+                    "waited {longest} in vain for {what}{}",
+                    self.what_is_seen()
+                )));
             }
             self.turn(deadline)?;
         }
@@ -189,7 +199,9 @@ impl Cluster {
             }
             Ok(Message::Interrupted) => return Err(Failure::fault("interrupted: all members are ended")),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(Failure::fault("all members are gone: look at their limits")),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::fault("all members are gone: look at their limits"));
+            }
         }
         self.story.tell()
     }
@@ -228,7 +240,11 @@ impl Cluster {
         let mut text = String::new();
         for (name, seen) in &self.seen {
             match &seen.view {
-                Some(view) => text.push_str(&format!("; {name} has view {} of {}", view.number, view.members.join(", "))),
+                Some(view) => text.push_str(&format!(
+                    "; {name} has view {} of {}",
+                    view.number,
+                    view.members.join(", ")
+                )),
                 None => text.push_str(&format!("; {name} has no view")),
             }
         }

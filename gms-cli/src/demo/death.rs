@@ -49,10 +49,13 @@ pub(super) struct Death {
 pub(super) fn play(plan: &Plan, cluster: &mut Cluster) -> Result<Death, Failure> {
     let longest = plan.member_timeout * 10 + PATIENCE;
     cluster.start(plan)?;
-    cluster.wait("one view of all members", longest, |seen| agreed(seen, |_| true).is_some_and(|v| v.members.len() == plan.members))?;
+    cluster.wait("one view of all members", longest, |seen| {
+        agreed(seen, |_| true).is_some_and(|v| v.members.len() == plan.members)
+    })?;
     // Everybody has heard everybody once: a steady cluster.
     cluster.watch(plan.member_timeout * 2 / 5)?;
-    let before = agreed(&cluster.seen, |_| true).ok_or_else(|| Failure::fault("the cluster was not steady before the fault"))?;
+    let before = agreed(&cluster.seen, |_| true)
+        .ok_or_else(|| Failure::fault("the cluster was not steady before the fault"))?;
     let victims = plan.choose(&before.members);
     let coordinator = before.members.first().cloned().unwrap_or_default();
     let fault_at = strike(plan, cluster, &victims)?;
@@ -108,7 +111,12 @@ fn strike(plan: &Plan, cluster: &mut Cluster, victims: &[String]) -> Result<Time
     Ok(at)
 }
 
-fn revive(cluster: &mut Cluster, victims: &[String], longest: Duration, members: usize) -> Result<Timestamp, Failure> {
+fn revive(
+    cluster: &mut Cluster,
+    victims: &[String],
+    longest: Duration,
+    members: usize,
+) -> Result<Timestamp, Failure> {
     let at = clock::now();
     for victim in victims {
         cluster.member(victim)?.signal(Signal::CONT)?;
@@ -122,7 +130,12 @@ fn revive(cluster: &mut Cluster, victims: &[String], longest: Duration, members:
 }
 
 /// What is not as it must be once the survivors have their view.
-fn problem(plan: &Plan, seen: &BTreeMap<String, Seen>, victims: &[String], before: &SeenView) -> Option<String> {
+fn problem(
+    plan: &Plan,
+    seen: &BTreeMap<String, Seen>,
+    victims: &[String],
+    before: &SeenView,
+) -> Option<String> {
     for (name, seen) in seen.iter().filter(|(name, _)| !victims.contains(name)) {
         if let Some(other) = seen.removed.iter().find(|removed| !victims.contains(removed)) {
             return Some(format!("{name} saw {other} removed, to which nothing had happened"));
@@ -136,7 +149,8 @@ fn problem(plan: &Plan, seen: &BTreeMap<String, Seen>, victims: &[String], befor
         }
     }
     let gone = |name: &String| seen[name].ended;
-    (plan.fault == Fault::Kill && !victims.iter().all(gone)).then(|| String::from("a killed process still has its stdout open"))
+    (plan.fault == Fault::Kill && !victims.iter().all(gone))
+        .then(|| String::from("a killed process still has its stdout open"))
 }
 
 /// Takes times and the diagram from the traces.
@@ -152,10 +166,12 @@ fn measure(
         lines.find(|line| is(line)).map(|line| Duration::from_nanos(line.at_ns - since.as_nanos()))
     };
     let without = |line: &Line| {
-        line.text("event") == "view_installed" && line.list("members").iter().all(|m| death.victims.iter().all(|v| v != m))
+        line.text("event") == "view_installed"
+            && line.list("members").iter().all(|m| death.victims.iter().all(|v| v != m))
     };
     let survivors = members.iter().filter(|name| !death.victims.contains(name));
-    death.took = survivors.filter_map(|name| Some((name.clone(), event_at(name, fault_at, &without)?))).collect();
+    death.took =
+        survivors.filter_map(|name| Some((name.clone(), event_at(name, fault_at, &without)?))).collect();
     if let Some(at) = continued_at {
         let named = |word: &'static str| move |line: &Line| line.text("event") == word;
         death.back = death
@@ -168,7 +184,8 @@ fn measure(
     let to = fault_at + last + AFTERMATH;
     let window = Window { from_ns: fault_at.as_nanos(), to_ns: to.as_nanos(), zero_ns: fault_at.as_nanos() };
     let lanes = lanes(members, &death.victims);
-    let lines: Vec<Vec<Line>> = lanes.iter().map(|name| traces.get(name).cloned().unwrap_or_default()).collect();
+    let lines: Vec<Vec<Line>> =
+        lanes.iter().map(|name| traces.get(name).cloned().unwrap_or_default()).collect();
     let text = match death.fault {
         Fault::Kill => "killed (SIGKILL)",
         Fault::Stop => "stopped (SIGSTOP)",
@@ -208,8 +225,13 @@ impl Death {
         let last = self.last().map_or_else(|| String::from("?"), seconds);
         let number = self.view.as_ref().map_or(0, |view| view.number);
         let back = self.back.iter().filter_map(|(_, _, in_again)| *in_again).max();
-        let back = back.map_or_else(String::new, |back| format!(", in again {} after it was continued", seconds(back)));
-        format!("{} {}: view {number} at the last survivor after {last}{back}", self.victims.join(", "), self.word())
+        let back = back
+            .map_or_else(String::new, |back| format!(", in again {} after it was continued", seconds(back)));
+        format!(
+            "{} {}: view {number} at the last survivor after {last}{back}",
+            self.victims.join(", "),
+            self.word()
+        )
     }
 
     const fn word(&self) -> &'static str {
@@ -222,7 +244,11 @@ impl Death {
 
     /// The figures for people.
     pub(super) fn figures(&self) -> String {
-        let mut out = format!("{} {}; time to each survivor's view without it:\n", self.victims.join(", "), self.word());
+        let mut out = format!(
+            "{} {}; time to each survivor's view without it:\n",
+            self.victims.join(", "),
+            self.word()
+        );
         for (name, took) in &self.took {
             out.push_str(&format!("  {name:<8} {}\n", seconds(*took)));
         }
@@ -244,7 +270,8 @@ impl Death {
 
     /// The same for programs.
     pub(super) fn json(&self) -> Value {
-        let survivors: Vec<Value> = self.took.iter().map(|(name, took)| json!({ "name": name, "took_ms": millis(*took) })).collect();
+        let survivors: Vec<Value> =
+            self.took.iter().map(|(name, took)| json!({ "name": name, "took_ms": millis(*took) })).collect();
         let back: Vec<Value> = self
             .back
             .iter()

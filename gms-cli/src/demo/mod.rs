@@ -54,7 +54,10 @@ pub(crate) fn command(args: &DemoArgs) -> Result<Code, Failure> {
     show(args, &plan, &deaths, problem.as_deref())?;
     if let (Some(file), Some(format), Some(death)) = (&args.diagram, format, deaths.last()) {
         std::fs::write(file, format.render(&death.sequence)).map_err(|error| {
-            Failure::fault(format!("--diagram {} can't be written ({error}): name another file", file.display()))
+            Failure::fault(format!(
+                "--diagram {} can't be written ({error}): name another file",
+                file.display()
+            ))
         })?;
     }
     match problem {
@@ -77,8 +80,11 @@ fn one(
 
 fn watch_signals(messages: Sender<Message>) -> Result<tokio::runtime::Runtime, Failure> {
     use tokio::signal::unix::{SignalKind, signal};
-    let failed = |error: std::io::Error| Failure::fault(format!("signals can't be watched ({error}): raise this process's limits"));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(failed)?;
+    let failed = |error: std::io::Error| {
+        Failure::fault(format!("signals can't be watched ({error}): raise this process's limits"))
+    };
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(failed)?;
     let entered = runtime.enter();
     for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
         let mut signal = signal(kind).map_err(failed)?;
@@ -111,12 +117,18 @@ fn show(args: &DemoArgs, plan: &Plan, deaths: &[Death], problem: Option<&str>) -
         return output::line(&report.to_string());
     }
     if let (1, Some(death)) = (args.repeat, deaths.first()) {
-        output::line("\nWhat was said (ms since the fault; o says to > or <, x is lost, + passes by, * happens here, # is done to it)\n")?;
+        output::line(
+            "\nWhat was said (ms since the fault; o says to > or <, x is lost, + passes by, * happens here, # is done to it)\n",
+        )?;
         output::line(&diagram::text(&death.sequence))?;
         output::line(&death.figures())?;
     }
     if let (true, Some(times)) = (args.repeat > 1, &times) {
-        output::line(&format!("\nfrom the fault to the last survivor's view, {} runs: {}", deaths.len(), times.text()))?;
+        output::line(&format!(
+            "\nfrom the fault to the last survivor's view, {} runs: {}",
+            deaths.len(),
+            times.text()
+        ))?;
     }
     Ok(())
 }

@@ -41,7 +41,8 @@ impl Plan {
             victims: args.victims.into(),
             coordinator: args.coordinator,
         };
-        let timing = TimingOverrides { member_timeout: Some(plan.member_timeout), ..TimingOverrides::default() };
+        let timing =
+            TimingOverrides { member_timeout: Some(plan.member_timeout), ..TimingOverrides::default() };
         timing.resolve().map_err(|error| Failure::usage(config_sentence(&error)))?;
         if plan.victims >= plan.members {
             return Err(Failure::usage(format!(

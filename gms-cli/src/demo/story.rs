@@ -66,7 +66,10 @@ impl Story {
 
     /// Follows these members' traces.
     pub(super) fn follow(&mut self, traces: Vec<(String, PathBuf)>) {
-        self.tails = traces.into_iter().map(|(name, path)| Tail { name, path, file: None, rest: Vec::new() }).collect();
+        self.tails = traces
+            .into_iter()
+            .map(|(name, path)| Tail { name, path, file: None, rest: Vec::new() })
+            .collect();
     }
 
     /// Tells messages too, from `at` on.

@@ -11,10 +11,15 @@ pub(crate) fn label(line: &Line) -> String {
             "accusation" => String::from("Heartbeat (answers accusation)"),
             _ => String::from("Heartbeat"),
         },
-        "HeartbeatRequest" | "FinalCheckPassed" | "VerifyRequest" | "Fenced" | "Heard" | "Join" | "Leave" | "Remove" => {
+        "HeartbeatRequest" | "FinalCheckPassed" | "VerifyRequest" | "Fenced" | "Heard" | "Join" | "Leave"
+        | "Remove" => {
             format!("{name}({})", line.text("member"))
         }
-        "NotYet" => format!("NotYet({}, {} ms)", line.text("member"), line.rest.get("left_ms").map_or(0.0, |v| v.as_f64().unwrap_or(0.0))),
+        "NotYet" => format!(
+            "NotYet({}, {} ms)",
+            line.text("member"),
+            line.rest.get("left_ms").map_or(0.0, |v| v.as_f64().unwrap_or(0.0))
+        ),
         "VerifyReply" => format!("VerifyReply({}: {})", line.text("member"), line.text("finding")),
         "SuspectMembers" | "Fence" => format!("{name}({})", line.list("members").join(", ")),
         "Prepare" => format!("Prepare({})", change(line)),

@@ -96,9 +96,14 @@ fn key<'a>(line: &'a Line, is_sent: bool, addresses: &BTreeMap<&'a str, &'a str>
 /// Which member's name belongs to which address.
 pub(super) fn addresses(traces: &[Vec<Line>]) -> BTreeMap<&str, &str> {
     let introduced = traces.iter().flatten().filter(|line| line.step == "incarnation");
-    introduced.flat_map(|line| [(line.text("addr"), line.me.as_str()), (line.text("check_addr"), line.me.as_str())]).collect()
+    introduced
+        .flat_map(|line| [(line.text("addr"), line.me.as_str()), (line.text("check_addr"), line.me.as_str())])
+        .collect()
 }
 
 fn lines(traces: &[Vec<Line>]) -> impl Iterator<Item = (Place, &Line)> {
-    traces.iter().enumerate().flat_map(|(trace, lines)| lines.iter().enumerate().map(move |(n, line)| ((trace, n), line)))
+    traces
+        .iter()
+        .enumerate()
+        .flat_map(|(trace, lines)| lines.iter().enumerate().map(move |(n, line)| ((trace, n), line)))
 }

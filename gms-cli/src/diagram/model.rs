@@ -118,7 +118,10 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(lanes: &[String], traces: &'a [Vec<Line>], window: Window) -> Self {
         let introduced = |lines: &'a Vec<Line>| lines.iter().filter(|line| line.step == "incarnation");
-        let ids = traces.iter().enumerate().flat_map(|(n, lines)| introduced(lines).map(move |l| (l.id.as_str(), n)));
+        let ids = traces
+            .iter()
+            .enumerate()
+            .flat_map(|(n, lines)| introduced(lines).map(move |l| (l.id.as_str(), n)));
         Self {
             lanes: lanes.to_vec(),
             ids: ids.collect(),
@@ -152,7 +155,10 @@ impl<'a> Builder<'a> {
 
     /// A message whose sender's trace does not show it: a killed sender takes its last lines along.
     fn orphan(&mut self, to: usize, line: &Line) {
-        let Some(from) = self.peer_lane(line).filter(|_| !line.is_periodic() && self.shows(line.at_ns)) else { return };
+        let Some(from) = self.peer_lane(line).filter(|_| !line.is_periodic() && self.shows(line.at_ns))
+        else {
+            return;
+        };
         if from != to {
             self.arrow(line.at_ns, Arrow { from, to, arrived: true }, label(line));
         }
@@ -172,9 +178,11 @@ impl<'a> Builder<'a> {
 
     fn arrow(&mut self, at_ns: u64, arrow: Arrow, text: String) {
         let at = self.since_zero(at_ns);
-        let place = self.row_to_join(arrow.from, at, |kind| {
-            matches!(kind, RowKind::Arrows { arrows, label } if *label == text && fits(arrows, arrow))
-        });
+        let place = self.row_to_join(
+            arrow.from,
+            at,
+            |kind| matches!(kind, RowKind::Arrows { arrows, label } if *label == text && fits(arrows, arrow)),
+        );
         let place = match (place, place.map(|n| &mut self.rows[n].kind)) {
             (Some(place), Some(RowKind::Arrows { arrows, .. })) => {
                 arrows.push(arrow);
@@ -203,7 +211,10 @@ impl<'a> Builder<'a> {
                 place
             }
             _ => {
-                self.rows.push(Row { at_ns: at, kind: RowKind::Note { lanes: vec![lane], text: what, is_mark: marks } });
+                self.rows.push(Row {
+                    at_ns: at,
+                    kind: RowKind::Note { lanes: vec![lane], text: what, is_mark: marks },
+                });
                 self.rows.len() - 1
             }
         };

@@ -15,7 +15,12 @@ pub(super) fn render(sequence: &Sequence) -> String {
             RowKind::Arrows { arrows, label } => {
                 for arrow in arrows {
                     let line = if arrow.arrived { "->" } else { "-->x" };
-                    out.push_str(&format!("L{} {line} L{} : {at} ms {}\n", arrow.from, arrow.to, escape(label)));
+                    out.push_str(&format!(
+                        "L{} {line} L{} : {at} ms {}\n",
+                        arrow.from,
+                        arrow.to,
+                        escape(label)
+                    ));
                 }
             }
             RowKind::Note { lanes, text, .. } => {

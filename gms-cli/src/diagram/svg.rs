@@ -50,7 +50,10 @@ fn draw(out: &mut String, row: &Row, y: usize, lanes: usize) {
         RowKind::Note { lanes, text, is_mark } => {
             let class = if *is_mark { "mark" } else { "note" };
             for lane in lanes {
-                out.push_str(&format!("<circle cx=\"{}\" cy=\"{y}\" r=\"5\" class=\"{class}\"/>\n", column(*lane)));
+                out.push_str(&format!(
+                    "<circle cx=\"{}\" cy=\"{y}\" r=\"5\" class=\"{class}\"/>\n",
+                    column(*lane)
+                ));
             }
             text
         }

@@ -15,7 +15,8 @@ impl Tracer {
     fn new(name: &'static str) -> Self {
         let addr = format!("127.0.0.1:{}", 7000 + name.len());
         let mut tracer = Self { name, lines: Vec::new() };
-        tracer.put(0, &format!(r#""step":"incarnation","addr":"{addr}-{name}","check_addr":"{addr}-{name}""#));
+        tracer
+            .put(0, &format!(r#""step":"incarnation","addr":"{addr}-{name}","check_addr":"{addr}-{name}""#));
         tracer
     }
 
@@ -62,8 +63,7 @@ fn death() -> Sequence {
 
 #[test]
 fn a_death_is_drawn_as_text() {
-    let expected = "\
-          ms    a      b      c
+    let expected = "          ms    a      b      c
       +0.000    |      |      #    killed
     +100.000    |      o------x    HeartbeatRequest(c)
     +150.000    |      *      |    suspects c
@@ -146,8 +146,7 @@ fn answers_of_many_to_one_share_a_row_and_an_answer_never_stands_above_its_quest
     let window = Window { from_ns: 0, to_ns: 10 * MS, zero_ns: 0 };
     let lanes = ["a", "b", "c"].map(String::from);
     let sequence = Sequence::build(&lanes, &[a.lines, b.lines, c.lines], window, &[]);
-    let expected = "\
-          ms    a      b      c
+    let expected = "          ms    a      b      c
       +1.000    o------>------>    Fence(d)
       +2.000    <------o------o    Fenced(d)
 ";
@@ -163,8 +162,7 @@ fn a_cause_stands_before_its_effect_even_where_clocks_disagree() {
     a.message(501, "received", "Heartbeat", "b", 1, r#","answers":"request""#);
     let window = Window { from_ns: 0, to_ns: 1000 * MS, zero_ns: 0 };
     let sequence = Sequence::build(&["a", "b"].map(String::from), &[a.lines, b.lines], window, &[]);
-    let expected = "\
-          ms    a      b
+    let expected = "          ms    a      b
     +500.000    o------>    HeartbeatRequest(b)
      +21.000    <------o    Heartbeat (answers request)
 ";

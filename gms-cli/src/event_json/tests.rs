@@ -19,7 +19,8 @@ fn member(n: u8) -> Member {
 }
 
 fn views() -> (View, View, Arc<Evidence>) {
-    let founding = View::founding(ClusterId::from_bytes([9; 16]), "test".into(), Timing::default(), member(1));
+    let founding =
+        View::founding(ClusterId::from_bytes([9; 16]), "test".into(), Timing::default(), member(1));
     let mut joins = Change::empty(&founding);
     joins.joined = vec![member(2), member(3)];
     let before = founding.apply(&joins).unwrap();
@@ -105,13 +106,19 @@ fn every_event_has_the_documented_name_and_fields() {
     };
     let (before, _, evidence) = views();
     let view = Arc::new(before);
-    let quorum = QuorumReport { weight_reachable: 1, weight_needed: 2, weight_total: 3, unreachable: Vec::new() };
+    let quorum =
+        QuorumReport { weight_reachable: 1, weight_needed: 2, weight_total: 3, unreachable: Vec::new() };
     let contact = ContactReport { heard_from: Vec::new(), heard_by: Vec::new() };
     for (event, expected) in [
         (Event::Joined { view: view.clone() }, "event me view coordinator members digest"),
         (Event::Rejoined { view }, "event me view coordinator members digest"),
         (
-            Event::MemberSuspected { member: subject(), by: subject(), reason: Reason::Silent, silent_for: Duration::ZERO },
+            Event::MemberSuspected {
+                member: subject(),
+                by: subject(),
+                reason: Reason::Silent,
+                silent_for: Duration::ZERO,
+            },
             "event me member by reason silent_for_ms",
         ),
         (Event::FinalCheckStarted { member: subject(), reason: Reason::InOffice }, "event me member reason"),

@@ -9,8 +9,12 @@ pub(crate) fn event_line(event: &Map<String, Value>, paint: Paint) -> String {
     let at = time_of_day(text(event, "at"));
     let sentence = event_sentence(event);
     let sentence = match text(event, "event") {
-        "member_suspected" | "final_check_started" | "paused" | "link_degraded" | "lagged" => paint.warn(&sentence),
-        "final_check_failed" | "quorum_lost" | "isolated" | "excluded" | "cluster_conflict" => paint.bad(&sentence),
+        "member_suspected" | "final_check_started" | "paused" | "link_degraded" | "lagged" => {
+            paint.warn(&sentence)
+        }
+        "final_check_failed" | "quorum_lost" | "isolated" | "excluded" | "cluster_conflict" => {
+            paint.bad(&sentence)
+        }
         "joined" | "rejoined" | "connected" | "quorum_regained" | "member_cleared" | "final_check_passed"
         | "link_recovered" => paint.good(&sentence),
         _ => sentence,
@@ -33,16 +37,30 @@ pub(crate) fn event_sentence(event: &Map<String, Value>) -> String {
     let names = |key| list(event, key);
     match t("event") {
         "started" => {
-            let http = event.get("http").and_then(Value::as_str).map_or_else(String::new, |h| format!(", http {h}"));
+            let http =
+                event.get("http").and_then(Value::as_str).map_or_else(String::new, |h| format!(", http {h}"));
             format!("started {} on {}{http}, id {}, pid {}", t("name"), t("addr"), t("id"), n("pid"))
         }
-        "joined" => format!("joined in view {}: {} (coordinator {})", n("view"), names("members"), t("coordinator")),
+        "joined" => {
+            format!("joined in view {}: {} (coordinator {})", n("view"), names("members"), t("coordinator"))
+        }
         "rejoined" => {
-            format!("joined again in view {}: {} (coordinator {})", n("view"), names("members"), t("coordinator"))
+            format!(
+                "joined again in view {}: {} (coordinator {})",
+                n("view"),
+                names("members"),
+                t("coordinator")
+            )
         }
         "view_installed" => view_installed(event),
         "member_suspected" => {
-            format!("{} suspects {}: {} for {} ms", t("by"), t("member"), words(t("reason")), n("silent_for_ms"))
+            format!(
+                "{} suspects {}: {} for {} ms",
+                t("by"),
+                t("member"),
+                words(t("reason")),
+                n("silent_for_ms")
+            )
         }
         "final_check_started" => format!("final check of {} begins: {}", t("member"), words(t("reason"))),
         "final_check_passed" => format!("final check of {} passed: {}", t("member"), evidence(event)),

@@ -30,13 +30,15 @@ pub(crate) fn members_table(members: &[&Value], paint: Paint) -> String {
 }
 
 fn line(cells: &[String; 10], widths: &[usize; 10]) -> String {
-    let cells: Vec<String> = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+    let cells: Vec<String> =
+        cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
     cells.join("  ").trim_end().to_owned()
 }
 
 fn row(member: &Value) -> [String; 10] {
     let text = |key: &str| member[key].as_str().unwrap_or("-").to_owned();
-    let percent = |key: &str| member[key].as_f64().map_or_else(|| "-".into(), |loss| format!("{:.1}%", loss * 100.0));
+    let percent =
+        |key: &str| member[key].as_f64().map_or_else(|| "-".into(), |loss| format!("{:.1}%", loss * 100.0));
     let rtt = member["rtt_us"].as_u64().map_or_else(|| "-".into(), |us| format!("{us} µs"));
     [
         text("name"),

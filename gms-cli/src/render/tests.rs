@@ -42,9 +42,10 @@ fn events_are_sentences() {
 
 #[test]
 fn a_line_begins_with_the_local_time_of_day_and_colour_only_where_it_is_wanted() {
-    let event: Map<String, Value> =
-        serde_json::from_str(r#"{"at":"2026-01-02T03:04:05.123456Z","event":"joined","view":1,"coordinator":"a","members":["a"]}"#)
-            .unwrap();
+    let event: Map<String, Value> = serde_json::from_str(
+        r#"{"at":"2026-01-02T03:04:05.123456Z","event":"joined","view":1,"coordinator":"a","members":["a"]}"#,
+    )
+    .unwrap();
     let line = event_line(&event, Paint(false));
     assert!(line.ends_with(":05.123456 joined in view 1: a (coordinator a)"), "{line}");
     assert_eq!(line.find(' '), Some(15));

@@ -18,10 +18,14 @@ pub(super) fn listen(args: &OutsideArgs) -> Result<Option<(TcpListener, SocketAd
         Ok((addr, listener)) => Ok(Some((listener, addr))),
         Err(error) => Err(Failure::fault(match error.kind() {
             ErrorKind::AddrInUse => {
-                format!("--http {addr} is in use: choose another port, 0 to pick one, or off for no HTTP interface")
+                format!(
+                    "--http {addr} is in use: choose another port, 0 to pick one, or off for no HTTP interface"
+                )
             }
             ErrorKind::AddrNotAvailable => {
-                format!("--http {addr} is no address of this machine: choose one that is, such as 127.0.0.1:7780")
+                format!(
+                    "--http {addr} is no address of this machine: choose one that is, such as 127.0.0.1:7780"
+                )
             }
             _ => format!("--http {addr} can't be opened ({error}): choose another address, or off"),
         })),

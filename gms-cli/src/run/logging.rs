@@ -17,11 +17,14 @@ const QUEUE_LINES: usize = 1024;
 /// Starts logging.
 pub(super) fn start(args: &OutsideArgs) -> Result<LineSink, Failure> {
     let lost: fn(u64) -> String = match args.log_format {
-        LogFormat::Text => |count| format!("{count} log lines are missing here: stderr was not read in time\n"),
+        LogFormat::Text => {
+            |count| format!("{count} log lines are missing here: stderr was not read in time\n")
+        }
         LogFormat::Json => |count| format!("{{\"level\":\"WARN\",\"lost_log_lines\":{count}}}\n"),
     };
-    let sink = LineSink::spawn("gms-log", QUEUE_LINES, io::stderr(), lost)
-        .map_err(|error| Failure::fault(format!("no thread can be started ({error}): raise this process's limits")))?;
+    let sink = LineSink::spawn("gms-log", QUEUE_LINES, io::stderr(), lost).map_err(|error| {
+        Failure::fault(format!("no thread can be started ({error}): raise this process's limits"))
+    })?;
     let writer = sink.clone();
     let layer = tracing_subscriber::fmt::layer().with_writer(move || writer.clone());
     let filter = args.log.clone();

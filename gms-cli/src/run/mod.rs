@@ -36,11 +36,12 @@ pub(crate) fn command(args: RunArgs) -> Result<Code, Failure> {
     }
     settings::validate(&args)?;
     let log = logging::start(&args.outside)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::fault(format!("no threads can be started ({error}): raise this process's limits")))?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(
+            |error| {
+                Failure::fault(format!("no threads can be started ({error}): raise this process's limits"))
+            },
+        )?;
     let result = runtime.block_on(run(args));
     // Nothing that still hangs, such as a program of --on-event, may hold the end.
     runtime.shutdown_timeout(FLUSH);
@@ -51,12 +52,17 @@ pub(crate) fn command(args: RunArgs) -> Result<Code, Failure> {
 /// The token in a file, without the line's end.
 pub(crate) fn read_token(file: &Path) -> Result<String, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| {
-        Failure::usage(format!("--http-token {} can't be read ({error}): name a readable file", file.display()))
+        Failure::usage(format!(
+            "--http-token {} can't be read ({error}): name a readable file",
+            file.display()
+        ))
     })?;
     let token = text.trim();
     if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
         let file = file.display();
-        return Err(Failure::usage(format!("--http-token {file} holds no token: write one line of printable ASCII into it")));
+        return Err(Failure::usage(format!(
+            "--http-token {file} holds no token: write one line of printable ASCII into it"
+        )));
     }
     Ok(token.to_owned())
 }
@@ -75,11 +81,14 @@ async fn run(args: RunArgs) -> Result<Code, Failure> {
         builder = builder.trace(Box::new(sink));
         trace = Some(lines);
     }
-    let (gms, events) =
-        builder.start(transport).await.map_err(|error| Failure::usage(format!("the member can't start: {error}")))?;
+    let (gms, events) = builder
+        .start(transport)
+        .await
+        .map_err(|error| Failure::usage(format!("the member can't start: {error}")))?;
     let started = Started::of(&gms, http.as_ref().map(|(_, addr)| *addr));
     let pump = Pump::start(&args.outside, started)?;
-    let server = http.map(|(listener, addr)| http::serve(listener, addr, &args, &gms, pump.history())).transpose()?;
+    let server =
+        http.map(|(listener, addr)| http::serve(listener, addr, &args, &gms, pump.history())).transpose()?;
     let ended = follow(&gms, events, pump).await;
     if let Some(server) = server {
         // Joining a thread blocks; nothing else runs here any more.
@@ -90,20 +99,26 @@ async fn run(args: RunArgs) -> Result<Code, Failure> {
     }
     match ended {
         Some(reason) => end(&args, &reason),
-        None => Err(Failure::fault("ended at once at the second signal: the others find this member gone or silent")),
+        None => Err(Failure::fault(
+            "ended at once at the second signal: the others find this member gone or silent",
+        )),
     }
 }
 
 fn open_trace(file: &Path) -> Result<(JsonTrace, LineSink), Failure> {
     let opened = std::fs::File::create(file).and_then(JsonTrace::to_file);
     opened.map_err(|error| {
-        Failure::fault(format!("--trace {} can't be written ({error}): name a file in a writable place", file.display()))
+        Failure::fault(format!(
+            "--trace {} can't be written ({error}): name a file in a writable place",
+            file.display()
+        ))
     })
 }
 
 /// Passes events on until the member stopped; `None` when a second signal ended it.
 async fn follow(gms: &Gms, mut events: EventStream, mut pump: Pump) -> Option<StopReason> {
-    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
         tracing::error!("signals can't be caught: this member is told to leave by gms leave only");
         while let Some(event) = events.next_stamped().await {
             pump.tell(event);
@@ -163,7 +178,8 @@ fn end(args: &RunArgs, reason: &StopReason) -> Result<Code, Failure> {
 
 fn not_joined(args: &RunArgs, why: &JoinFailure) -> Failure {
     let cluster = &args.cluster;
-    let tried = humantime::format_duration(Duration::from_millis(crate::event_json::whole_millis(why.tried_for)));
+    let tried =
+        humantime::format_duration(Duration::from_millis(crate::event_json::whole_millis(why.tried_for)));
     let mut sentence = match &why.refusal {
         Some(refusal) => format!("could not join cluster {cluster:?}: {refusal}"),
         None => format!(

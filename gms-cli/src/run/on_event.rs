@@ -32,8 +32,12 @@ impl OnEvent {
             while let Some(event) = events.recv().await {
                 match tokio::time::timeout(RUN_TAKES_MAX, run(&program, &event)).await {
                     Ok(Ok(())) => {}
-                    Ok(Err(error)) => tracing::warn!(program = %program.display(), %error, "on-event program failed"),
-                    Err(_) => tracing::warn!(program = %program.display(), "on-event program killed after 30 s"),
+                    Ok(Err(error)) => {
+                        tracing::warn!(program = %program.display(), %error, "on-event program failed")
+                    }
+                    Err(_) => {
+                        tracing::warn!(program = %program.display(), "on-event program killed after 30 s")
+                    }
                 }
             }
         });

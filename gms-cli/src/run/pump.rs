@@ -65,8 +65,9 @@ impl Pump {
         } else {
             |missed| format!("{missed} events are missing here: stdout was not read in time\n")
         };
-        let stdout = LineSink::spawn("gms-stdout", QUEUE_LINES, io::stdout(), lost)
-            .map_err(|error| Failure::fault(format!("no thread can be started ({error}): raise this process's limits")))?;
+        let stdout = LineSink::spawn("gms-stdout", QUEUE_LINES, io::stdout(), lost).map_err(|error| {
+            Failure::fault(format!("no thread can be started ({error}): raise this process's limits"))
+        })?;
         let mut pump = Self {
             json: args.json,
             stdout,

@@ -36,10 +36,9 @@ pub(super) fn validate(args: &RunArgs) -> Result<(), Failure> {
         Some(fault) => Err(Failure::usage(format!("--name or --tag is out of bounds: {fault}"))),
     }?;
     match &args.outside.on_event {
-        Some(program) if program.components().count() > 1 && !program.is_file() => Err(Failure::usage(format!(
-            "--on-event {} is no program: name an executable file",
-            program.display()
-        ))),
+        Some(program) if program.components().count() > 1 && !program.is_file() => Err(Failure::usage(
+            format!("--on-event {} is no program: name an executable file", program.display()),
+        )),
         _ => Ok(()),
     }
 }
@@ -54,7 +53,8 @@ pub(crate) fn config_sentence(error: &ConfigError) -> String {
 
 /// The member that these flags describe.
 pub(super) fn builder(args: &RunArgs) -> Result<Builder, Failure> {
-    let weight = Weight::new(args.member.weight).ok_or_else(|| Failure::usage("--weight must be 0 to 100"))?;
+    let weight =
+        Weight::new(args.member.weight).ok_or_else(|| Failure::usage("--weight must be 0 to 100"))?;
     let mut builder = Gms::builder(args.cluster.clone())
         .name(name(args)?)
         .join(args.join.clone())
@@ -93,7 +93,11 @@ fn name(args: &RunArgs) -> Result<String, Failure> {
         return Ok(name.clone());
     }
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    if host.is_empty() { Err(Failure::usage("this host has no name: give the member one with --name")) } else { Ok(host) }
+    if host.is_empty() {
+        Err(Failure::usage("this host has no name: give the member one with --name"))
+    } else {
+        Ok(host)
+    }
 }
 
 fn profile(args: &RunArgs) -> Option<Profile> {

@@ -21,7 +21,10 @@ pub(super) async fn may_write(State(app): State<Arc<App>>, request: Request, nex
 fn refusal(writes: &Writes, headers: &HeaderMap) -> Option<Problem> {
     match writes {
         Writes::Anyone => foreign_origin(headers).then(|| {
-            Problem::new(StatusCode::FORBIDDEN, "writes from web pages are refused: use gms or another client, or --http-token")
+            Problem::new(
+                StatusCode::FORBIDDEN,
+                "writes from web pages are refused: use gms or another client, or --http-token",
+            )
         }),
         Writes::Nobody => Some(Problem::new(
             StatusCode::FORBIDDEN,
@@ -43,7 +46,10 @@ fn foreign_origin(headers: &HeaderMap) -> bool {
 }
 
 fn bears(headers: &HeaderMap, token: &str) -> bool {
-    let sent = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()).and_then(|v| v.strip_prefix("Bearer "));
+    let sent = headers
+        .get(header::AUTHORIZATION)
+        .and_then(|v| v.to_str().ok())
+        .and_then(|v| v.strip_prefix("Bearer "));
     sent.is_some_and(|sent| same(sent.trim().as_bytes(), token.as_bytes()))
 }
 

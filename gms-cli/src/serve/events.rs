@@ -22,7 +22,8 @@ pub(super) async fn events(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let resume = headers.get("last-event-id").and_then(|v| v.to_str().ok()).and_then(|v| v.trim().parse().ok());
+    let resume =
+        headers.get("last-event-id").and_then(|v| v.to_str().ok()).and_then(|v| v.trim().parse().ok());
     let history = app.history.clone();
     let reader = Reader {
         last: resume.unwrap_or_else(|| history.newest()),
@@ -57,7 +58,8 @@ impl Reader {
                 Next::Entry { entry, missed } => {
                     self.pending = Some(entry);
                     let at = jiff::Timestamp::now();
-                    let lagged = json!({ "at": format!("{at:.6}"), "event": "lagged", "me": "", "missed": missed });
+                    let lagged =
+                        json!({ "at": format!("{at:.6}"), "event": "lagged", "me": "", "missed": missed });
                     return Some(Event::default().event("lagged").data(lagged.to_string()));
                 }
                 Next::Wait => self.changes.changed().await.ok()?,

@@ -69,9 +69,15 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Answer {
             return Ok((StatusCode::OK, Json(json!({ "ready": true, "state": state_name(state) }))));
         }
         MemberState::Joining => "it is not in a view yet: see its log for what its seeds answer",
-        MemberState::Isolated => "it has no two-way contact to a majority: look at the network between the members",
-        MemberState::NoQuorum => "the majority can't be reached: bring members back, or the network between them",
-        MemberState::Excluded => "it is out of the view: it joins again by itself unless it runs with --no-rejoin",
+        MemberState::Isolated => {
+            "it has no two-way contact to a majority: look at the network between the members"
+        }
+        MemberState::NoQuorum => {
+            "the majority can't be reached: bring members back, or the network between them"
+        }
+        MemberState::Excluded => {
+            "it is out of the view: it joins again by itself unless it runs with --no-rejoin"
+        }
         MemberState::Leaving => "it is leaving: ask another member",
     };
     Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, format!("not ready ({}): {why}", state_name(state))))
@@ -147,7 +153,8 @@ fn needed_reason(body: Body) -> Result<String, Problem> {
         Problem::new(rejection.status(), detail)
     })?;
     if ask.reason.trim().is_empty() || ask.reason.len() > REASON_BYTES_MAX {
-        let detail = format!("a reason of 1 to {REASON_BYTES_MAX} bytes is needed: send {{\"reason\": \"…\"}}");
+        let detail =
+            format!("a reason of 1 to {REASON_BYTES_MAX} bytes is needed: send {{\"reason\": \"…\"}}");
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
     Ok(ask.reason)

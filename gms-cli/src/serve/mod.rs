@@ -144,7 +144,8 @@ async fn nothing_here(uri: Uri) -> Problem {
 }
 
 async fn wrong_method(uri: Uri) -> Problem {
-    let detail = format!("{} takes another method: GET to read, POST for leave, suspect, check, remove", uri.path());
+    let detail =
+        format!("{} takes another method: GET to read, POST for leave, suspect, check, remove", uri.path());
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail)
 }
 

@@ -89,7 +89,8 @@ fn serve(state: State, writes: Writes) -> Running {
 impl Running {
     /// The status and the body of the answer.
     fn ask(&self, request: &str, headers: &str, body: &str) -> (u16, String) {
-        let mut stream = self.open(request, &format!("{headers}connection: close\r\ncontent-length: {}\r\n", body.len()));
+        let mut stream =
+            self.open(request, &format!("{headers}connection: close\r\ncontent-length: {}\r\n", body.len()));
         stream.write_all(body.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();

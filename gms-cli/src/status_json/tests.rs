@@ -14,7 +14,8 @@ pub(crate) fn alone() -> Status {
     let addr = ([127, 0, 0, 1], 7790).into();
     let mut me = Member::new(MemberId::from_bytes([0xab; 16]), "m1", Endpoint::single(addr));
     me.tags = vec![("zone".into(), "a".into())];
-    let view = View::founding(ClusterId::from_bytes([0xcc; 16]), "test".into(), Timing::default(), me.clone());
+    let view =
+        View::founding(ClusterId::from_bytes([0xcc; 16]), "test".into(), Timing::default(), me.clone());
     let row = MemberRow {
         member: me.clone(),
         joined_in: view.id(),
@@ -29,7 +30,12 @@ pub(crate) fn alone() -> Status {
         me,
         state: State::Member,
         view: Some(Arc::new(view)),
-        quorum: QuorumReport { weight_reachable: 15, weight_needed: 8, weight_total: 15, unreachable: Vec::new() },
+        quorum: QuorumReport {
+            weight_reachable: 15,
+            weight_needed: 8,
+            weight_total: 15,
+            unreachable: Vec::new(),
+        },
         connected_until: Timestamp::FAR_FUTURE,
         connected_for: Duration::from_secs(9),
         timing: Timing::default(),
@@ -70,5 +76,8 @@ fn the_status_has_the_documented_fields() {
 fn a_joiner_has_no_view_yet() {
     let status = Status { state: State::Joining, view: None, members: Vec::new(), ..alone() };
     let json = status_json("test", &status);
-    assert_eq!((&json["view"], &json["digest"], &json["state"]), (&json!(0), &Value::Null, &json!("joining")));
+    assert_eq!(
+        (&json["view"], &json["digest"], &json["state"]),
+        (&json!(0), &Value::Null, &json!("joining"))
+    );
 }

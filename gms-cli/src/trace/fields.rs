@@ -3,7 +3,7 @@
 use gms_core::evidence::Verdict;
 use gms_core::member::MemberId;
 use gms_core::message::{
-    Answers, Ballot, ClusterInfo, Decided, DatagramBody, FoundBallot, FrameBody, Installation, Refusal,
+    Answers, Ballot, ClusterInfo, DatagramBody, Decided, FoundBallot, FrameBody, Installation, Refusal,
     SuspectRequest, UnfinishedReason,
 };
 use gms_core::view::Change;
@@ -54,7 +54,9 @@ pub(super) fn frame_fields(object: &mut Object, body: &FrameBody, names: &Names)
         }),
         FrameBody::FindCoordinator { cluster_name, .. } => json!({ "cluster": cluster_name }),
         FrameBody::Coordinator(info) => cluster(info, names),
-        FrameBody::Join { cluster_name, member, .. } => json!({ "cluster": cluster_name, "member": member.name }),
+        FrameBody::Join { cluster_name, member, .. } => {
+            json!({ "cluster": cluster_name, "member": member.name })
+        }
         FrameBody::JoinRefused { reason } => json!({ "why": reason.to_string() }),
         FrameBody::Leave { member } => json!({ "member": names.of(member) }),
         FrameBody::Remove { member, reason, by } => {
@@ -78,7 +80,9 @@ pub(super) fn frame_fields(object: &mut Object, body: &FrameBody, names: &Names)
 
 fn ballots(body: &FrameBody, names: &Names) -> Value {
     match body {
-        FrameBody::FoundPromise { ballot, .. } | FrameBody::FoundAccept { ballot, .. } => found(*ballot, names),
+        FrameBody::FoundPromise { ballot, .. } | FrameBody::FoundAccept { ballot, .. } => {
+            found(*ballot, names)
+        }
         FrameBody::FoundPromised { ballot, accepted } => {
             let mut fields = found(*ballot, names);
             fields["accepted"] = accepted.is_some().into();

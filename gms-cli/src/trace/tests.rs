@@ -8,7 +8,8 @@ use gms_core::event::Event;
 use gms_core::evidence::{ProbeOutcome, Reason};
 use gms_core::member::{ClusterId, ClusterTag, Endpoint, Member, MemberId, ShortId};
 use gms_core::message::{
-    Answers, CheckAnswer, CheckRequest, Datagram, DatagramBody, Echo, Flags, Frame, FrameBody, Head, RequestId,
+    Answers, CheckAnswer, CheckRequest, Datagram, DatagramBody, Echo, Flags, Frame, FrameBody, Head,
+    RequestId,
 };
 use gms_core::output::{CheckTarget, Destination};
 use gms_core::runtime::{StepKind, TraceSink as _, TraceStep};
@@ -53,15 +54,23 @@ fn head(sender: u8, recipient: ShortId) -> Head {
 fn lines(steps: &[StepKind<'_>]) -> Vec<String> {
     let page = Page::default();
     let sink = LineSink::spawn("test", 100, page.clone(), |_| String::new()).unwrap();
-    let mut trace = write::JsonTrace::new(sink.clone());
+    let mut trace = JsonTrace::new(sink.clone());
     let me = Member::new(id(1), "m1", Endpoint::single(([127, 0, 0, 1], 7001).into()));
     for kind in steps {
-        trace.record(TraceStep { at: Timestamp::from_millis(5), wall: UNIX_EPOCH, me: &me, kind: kind.clone() });
+        trace.record(TraceStep {
+            at: Timestamp::from_millis(5),
+            wall: UNIX_EPOCH,
+            me: &me,
+            kind: kind.clone(),
+        });
     }
     sink.flush(Duration::from_secs(30));
     let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
-    let common = r#"{"at_ns":5000000,"wall":"1970-01-01T00:00:00.000000Z","me":"m1","id":"0101010101010101","step":"#;
-    text.lines().map(|line| line.strip_prefix(common).unwrap_or_else(|| panic!("{line}")).to_owned()).collect()
+    let common =
+        r#"{"at_ns":5000000,"wall":"1970-01-01T00:00:00.000000Z","me":"m1","id":"0101010101010101","step":"#;
+    text.lines()
+        .map(|line| line.strip_prefix(common).unwrap_or_else(|| panic!("{line}")).to_owned())
+        .collect()
 }
 
 #[test]
@@ -69,7 +78,11 @@ fn steps_are_written_as_documented() {
     let peer = ([127, 0, 0, 1], 7002).into();
     let request = Datagram {
         head: head(1, id(2).short()),
-        body: DatagramBody::HeartbeatRequest { target: id(2), request: RequestId(255), reason: Reason::Silent },
+        body: DatagramBody::HeartbeatRequest {
+            target: id(2),
+            request: RequestId(255),
+            reason: Reason::Silent,
+        },
     };
     let answer = Datagram {
         head: head(2, id(1).short()),

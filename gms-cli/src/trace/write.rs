@@ -5,12 +5,12 @@ use std::io::{self, BufWriter};
 use std::net::SocketAddr;
 
 use gms_core::event::Event;
+use gms_core::evidence::ProbeOutcome;
 use gms_core::input::SendFailure;
 use gms_core::member::{Member, MemberId, ShortId};
 use gms_core::message::{CheckAnswer, Datagram, Frame, FrameBody, Head};
 use gms_core::output::{CheckTarget, Destination};
 use gms_core::runtime::{StepKind, TraceSink, TraceStep};
-use gms_core::evidence::ProbeOutcome;
 use serde_json::Value;
 
 use super::fields::{datagram_fields, frame_fields};
@@ -83,7 +83,9 @@ impl TraceSink for JsonTrace {
         self.learn(&step.kind);
         let object = match &step.kind {
             StepKind::SentDatagram { to, datagram } => self.datagram(&step, "sent", *to, datagram),
-            StepKind::ReceivedDatagram { from, datagram } => self.datagram(&step, "received", *from, datagram),
+            StepKind::ReceivedDatagram { from, datagram } => {
+                self.datagram(&step, "received", *from, datagram)
+            }
             StepKind::SentFrame { to, frame } => self.frame(&step, "sent", address(*to), frame),
             StepKind::ReceivedFrame { from, frame } => self.frame(&step, "received", Some(*from), frame),
             StepKind::FrameFailed { to, name, failure } => failed(&step, *to, name, *failure),
