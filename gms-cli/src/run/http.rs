@@ -10,12 +10,21 @@ use crate::args::{HttpAddr, OutsideArgs, RunArgs};
 use crate::exit::Failure;
 use crate::serve::{self, App, History, Server, Writes};
 
+/// An open port that nobody serves yet.
+pub(super) struct Port {
+    listener: TcpListener,
+    /// Where it is.
+    pub(super) addr: SocketAddr,
+    writes: Writes,
+}
+
 /// Opens the port before the member starts, so that a busy one ends everything before it began.
-pub(super) fn listen(args: &OutsideArgs) -> Result<Option<(TcpListener, SocketAddr)>, Failure> {
+pub(super) fn listen(args: &OutsideArgs) -> Result<Option<Port>, Failure> {
+    let token = args.http_token.as_deref().map(read_token).transpose()?;
     let HttpAddr::At(addr) = args.http else { return Ok(None) };
     let listener = TcpListener::bind(addr).and_then(|listener| Ok((listener.local_addr()?, listener)));
     match listener {
-        Ok((addr, listener)) => Ok(Some((listener, addr))),
+        Ok((addr, listener)) => Ok(Some(Port { listener, addr, writes: serve::writes(addr, token) })),
         Err(error) => Err(Failure::fault(match error.kind() {
             ErrorKind::AddrInUse => {
                 format!(
@@ -33,15 +42,8 @@ pub(super) fn listen(args: &OutsideArgs) -> Result<Option<(TcpListener, SocketAd
 }
 
 /// Serves the member on the open port.
-pub(super) fn serve(
-    listener: TcpListener,
-    addr: SocketAddr,
-    args: &RunArgs,
-    gms: &Gms,
-    history: History,
-) -> Result<Server, Failure> {
-    let token = args.outside.http_token.as_deref().map(read_token).transpose()?;
-    let writes = serve::writes(addr, token);
+pub(super) fn serve(port: Port, args: &RunArgs, gms: &Gms, history: History) -> Result<Server, Failure> {
+    let Port { listener, addr, writes } = port;
     if writes == Writes::Nobody {
         tracing::warn!(%addr, "the http interface is open beyond loopback without --http-token: it refuses writes");
     }

@@ -85,10 +85,9 @@ async fn run(args: RunArgs) -> Result<Code, Failure> {
         .start(transport)
         .await
         .map_err(|error| Failure::usage(format!("the member can't start: {error}")))?;
-    let started = Started::of(&gms, http.as_ref().map(|(_, addr)| *addr));
+    let started = Started::of(&gms, http.as_ref().map(|port| port.addr));
     let pump = Pump::start(&args.outside, started)?;
-    let server =
-        http.map(|(listener, addr)| http::serve(listener, addr, &args, &gms, pump.history())).transpose()?;
+    let server = http.map(|port| http::serve(port, &args, &gms, pump.history())).transpose()?;
     let ended = follow(&gms, events, pump).await;
     if let Some(server) = server {
         // Joining a thread blocks; nothing else runs here any more.
