@@ -38,7 +38,7 @@ impl Member {
         messages: Sender<Message>,
     ) -> Result<Self, Failure> {
         let failed = |error: io::Error| {
-            Failure::fault(format!("a member can't be started ({error}): look at the limits of this session"))
+            Failure::fault(format!("a member can't be started ({error}): raise the limits of this process"))
         };
         let name = format!("m{}", n + 1);
         let (trace, log) = (dir.join(format!("{name}.jsonl")), dir.join(format!("{name}.log")));

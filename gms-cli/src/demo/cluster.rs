@@ -85,12 +85,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    pub(super) fn new(
-        _plan: &Plan,
-        messages: Sender<Message>,
-        inbox: Receiver<Message>,
-        is_told: bool,
-    ) -> Self {
+    pub(super) fn new(messages: Sender<Message>, inbox: Receiver<Message>, is_told: bool) -> Self {
         Self {
             seen: BTreeMap::new(),
             story: Story::new(is_told, clock::now()),
@@ -136,13 +131,18 @@ impl Cluster {
     fn forget(&mut self) {
         let readers = self.members.len() - self.seen.values().filter(|s| s.ended).count();
         self.members.clear();
-        let mut ended = 0;
+        let (mut ended, mut interrupted) = (0, false);
         while ended < readers {
             match self.inbox.recv() {
                 Ok(Message::Ended { .. }) => ended += 1,
-                Ok(_) => {}
+                Ok(Message::Interrupted) => interrupted = true,
+                Ok(Message::Event { .. }) => {}
                 Err(_) => break,
             }
+        }
+        if interrupted {
+            // Meant for the whole demo, not for the cluster that just ended.
+            drop(self.messages.send(Message::Interrupted));
         }
         self.dir = None;
     }

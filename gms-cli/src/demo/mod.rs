@@ -73,7 +73,7 @@ fn one(
     inbox: mpsc::Receiver<Message>,
     is_told: bool,
 ) -> (Result<Death, Failure>, mpsc::Receiver<Message>) {
-    let mut cluster = Cluster::new(plan, messages.clone(), inbox, is_told);
+    let mut cluster = Cluster::new(messages.clone(), inbox, is_told);
     let result = death::play(plan, &mut cluster);
     (result, cluster.end())
 }

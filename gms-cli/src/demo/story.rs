@@ -22,6 +22,9 @@ const TOGETHER_NS: u64 = 5_000_000;
 /// How far back a sentence is looked for that another joins.
 const LOOK_BACK: usize = 8;
 
+/// What the line of a periodic heartbeat contains, and no other does.
+const PERIODIC: &str = r#""answers":"nothing""#;
+
 /// The traces so far, and what of them is told.
 pub(super) struct Story {
     is_told: bool,
@@ -155,7 +158,12 @@ impl Tail {
         drop(file.read_to_end(&mut self.rest));
         let Some(end) = self.rest.iter().rposition(|b| *b == b'\n') else { return Vec::new() };
         let whole: Vec<u8> = self.rest.drain(..=end).collect();
-        String::from_utf8_lossy(&whole).lines().filter_map(parse).collect()
+        // Periodic heartbeats are by far the most lines, and neither story nor diagram shows them.
+        String::from_utf8_lossy(&whole)
+            .lines()
+            .filter(|line| !line.contains(PERIODIC))
+            .filter_map(parse)
+            .collect()
     }
 }
 

@@ -24,8 +24,7 @@ enum Key<'a> {
     Stranger { sender: &'a str, recipient: &'a str, channel: &'a str, message: &'a str },
 }
 
-/// Matches and orders the lines.
-//= docs/trace.md#merging
+/// Matches and orders the lines, by the rules under "Merging" in `docs/trace.md`.
 pub(super) fn matched(traces: &[Vec<Line>]) -> Matched<'_> {
     let senders = pair(traces);
     let total = traces.iter().map(Vec::len).sum();
