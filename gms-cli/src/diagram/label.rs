@@ -21,6 +21,10 @@ pub(crate) fn label(line: &Line) -> String {
             line.rest.get("left_ms").map_or(0.0, |v| v.as_f64().unwrap_or(0.0))
         ),
         "VerifyReply" => format!("VerifyReply({}: {})", line.text("member"), line.text("finding")),
+        // It goes both ways: the datagram is fast, the stream arrives.
+        "SuspectMembers" if line.channel == "stream" => {
+            format!("SuspectMembers({}) by stream", line.list("members").join(", "))
+        }
         "SuspectMembers" | "Fence" => format!("{name}({})", line.list("members").join(", ")),
         "Prepare" => format!("Prepare({})", change(line)),
         "Install" => format!("Install({})", change(line)),

@@ -14,7 +14,7 @@ use std::time::Duration;
 use gms_core::event::{JoinFailure, StopReason};
 use gms_core::runtime::{EventStream, Gms};
 use gms_udp::UdpTransport;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::{RunArgs, TransportName};
 use crate::event_json::seed_answer;
@@ -68,6 +68,8 @@ pub(crate) fn read_token(file: &Path) -> Result<String, Failure> {
 }
 
 async fn run(args: RunArgs) -> Result<Code, Failure> {
+    // Before the first line is printed: whoever reads that may send a signal at once.
+    let mut signals = Signals::catch()?;
     let http = http::listen(&args.outside)?;
     let transport = match args.transport {
         TransportName::Udp => UdpTransport::bind(&args.bind.to_string())
@@ -88,7 +90,7 @@ async fn run(args: RunArgs) -> Result<Code, Failure> {
     let started = Started::of(&gms, http.as_ref().map(|port| port.addr));
     let pump = Pump::start(&args.outside, started)?;
     let server = http.map(|port| http::serve(port, &args, &gms, pump.history())).transpose()?;
-    let ended = follow(&gms, events, pump).await;
+    let ended = follow(&gms, events, pump, &mut signals).await;
     if let Some(server) = server {
         // Joining a thread blocks; nothing else runs here any more.
         server.stop();
@@ -114,16 +116,36 @@ fn open_trace(file: &Path) -> Result<(JsonTrace, LineSink), Failure> {
     })
 }
 
-/// Passes events on until the member stopped; `None` when a second signal ended it.
-async fn follow(gms: &Gms, mut events: EventStream, mut pump: Pump) -> Option<StopReason> {
-    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        tracing::error!("signals can't be caught: this member is told to leave by gms leave only");
-        while let Some(event) = events.next_stamped().await {
-            pump.tell(event);
+/// The signals that tell a member to leave.
+struct Signals {
+    term: Signal,
+    int: Signal,
+}
+
+impl Signals {
+    fn catch() -> Result<Self, Failure> {
+        let failed = |error| {
+            Failure::fault(format!("signals can't be caught ({error}): raise the limits of this process"))
+        };
+        let term = signal(SignalKind::terminate()).map_err(failed)?;
+        Ok(Self { term, int: signal(SignalKind::interrupt()).map_err(failed)? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.int.recv() => {}
         }
-        return Some(finish(gms, pump).await);
-    };
+    }
+}
+
+/// Passes events on until the member stopped; `None` when a second signal ended it.
+async fn follow(
+    gms: &Gms,
+    mut events: EventStream,
+    mut pump: Pump,
+    signals: &mut Signals,
+) -> Option<StopReason> {
     let mut leaving = false;
     loop {
         tokio::select! {
@@ -131,7 +153,7 @@ async fn follow(gms: &Gms, mut events: EventStream, mut pump: Pump) -> Option<St
                 Some(event) => pump.tell(event),
                 None => return Some(finish(gms, pump).await),
             },
-            _ = async { tokio::select! { s = term.recv() => s, s = int.recv() => s } } => {
+            () = signals.next() => {
                 if leaving {
                     gms.abort();
                     pump.close(Duration::ZERO).await;

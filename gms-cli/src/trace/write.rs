@@ -101,7 +101,6 @@ impl TraceSink for JsonTrace {
             }
             StepKind::CheckAnswered { answer } => self.answered(&step, *answer),
             StepKind::Event(event) => self.event(&step, event),
-            _ => begin(&step, "unknown"),
         };
         self.write(&object);
     }
