@@ -68,7 +68,7 @@ fn nonsense_ends_with_two() {
     }
 }
 
-/// Pids of the members that a demo with this temporary directory runs.
+/// Pids of the processes that `parent` started.
 fn children(parent: u32) -> Vec<i32> {
     let listed =
         std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
@@ -76,8 +76,13 @@ fn children(parent: u32) -> Vec<i32> {
 }
 
 fn interrupted_by(signal: Signal) {
-    let child =
-        gms(&["demo", "--members", "3", "--member-timeout", "5s"]).stdout(Stdio::piped()).spawn().unwrap();
+    // A killed demo can't remove its temporary files: here they go with the test.
+    let dir = tempfile::tempdir().unwrap();
+    let child = gms(&["demo", "--members", "3", "--member-timeout", "5s"])
+        .env("TMPDIR", dir.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut demo = Guard(child);
     let mut lines = BufReader::new(demo.0.stdout.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
