@@ -1,0 +1,214 @@
+//! `gms run`: one member until it is told to end.
+
+mod handle;
+mod http;
+mod logging;
+mod on_event;
+mod parent;
+mod pump;
+mod settings;
+
+use std::path::Path;
+use std::time::Duration;
+
+use gms_core::event::{JoinFailure, StopReason};
+use gms_core::runtime::{EventStream, Gms};
+use gms_udp::UdpTransport;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::args::{RunArgs, TransportName};
+use crate::event_json::seed_answer;
+use crate::exit::{Code, Failure};
+use crate::sink::LineSink;
+use crate::trace::JsonTrace;
+
+pub(crate) use settings::config_sentence;
+
+use pump::{Pump, Started};
+
+/// How long queued lines may take to be written at the end.
+const FLUSH: Duration = Duration::from_millis(500);
+
+/// `gms run`
+pub(crate) fn command(args: RunArgs) -> Result<Code, Failure> {
+    if args.outside.exit_with_stdin {
+        parent::end_with_it();
+    }
+    settings::validate(&args)?;
+    let log = logging::start(&args.outside)?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(
+            |error| {
+                Failure::fault(format!("no threads can be started ({error}): raise this process's limits"))
+            },
+        )?;
+    let result = runtime.block_on(run(args));
+    // Nothing that still hangs, such as a program of --on-event, may hold the end.
+    runtime.shutdown_timeout(FLUSH);
+    log.flush(FLUSH);
+    result
+}
+
+/// The token in a file, without the line's end.
+pub(crate) fn read_token(file: &Path) -> Result<String, Failure> {
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Failure::usage(format!(
+            "--http-token {} can't be read ({error}): name a readable file",
+            file.display()
+        ))
+    })?;
+    let token = text.trim();
+    if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
+        let file = file.display();
+        return Err(Failure::usage(format!(
+            "--http-token {file} holds no token: write one line of printable ASCII into it"
+        )));
+    }
+    Ok(token.to_owned())
+}
+
+async fn run(args: RunArgs) -> Result<Code, Failure> {
+    // Before the first line is printed: whoever reads that may send a signal at once.
+    let mut signals = Signals::catch()?;
+    let http = http::listen(&args.outside)?;
+    let transport = match args.transport {
+        TransportName::Udp => UdpTransport::bind(&args.bind.to_string())
+            .await
+            .map_err(|error| Failure::fault(format!("--bind: {error}")))?,
+    };
+    let mut builder = settings::builder(&args)?;
+    let mut trace = None;
+    if let Some(file) = &args.outside.trace {
+        let (sink, lines) = open_trace(file)?;
+        builder = builder.trace(Box::new(sink));
+        trace = Some(lines);
+    }
+    let (gms, events) = builder
+        .start(transport)
+        .await
+        .map_err(|error| Failure::usage(format!("the member can't start: {error}")))?;
+    let started = Started::of(&gms, http.as_ref().map(|port| port.addr));
+    let pump = Pump::start(&args.outside, started)?;
+    let server = http.map(|port| http::serve(port, &args, &gms, pump.history())).transpose()?;
+    let ended = follow(&gms, events, pump, &mut signals).await;
+    if let Some(server) = server {
+        // Joining a thread blocks; nothing else runs here any more.
+        server.stop();
+    }
+    if let Some(trace) = trace {
+        trace.flush(FLUSH);
+    }
+    match ended {
+        Some(reason) => end(&args, &reason),
+        None => Err(Failure::fault(
+            "ended at once at the second signal: the others find this member gone or silent",
+        )),
+    }
+}
+
+fn open_trace(file: &Path) -> Result<(JsonTrace, LineSink), Failure> {
+    let opened = std::fs::File::create(file).and_then(JsonTrace::to_file);
+    opened.map_err(|error| {
+        Failure::fault(format!(
+            "--trace {} can't be written ({error}): name a file in a writable place",
+            file.display()
+        ))
+    })
+}
+
+/// The signals that tell a member to leave.
+struct Signals {
+    term: Signal,
+    int: Signal,
+}
+
+impl Signals {
+    fn catch() -> Result<Self, Failure> {
+        let failed = |error| {
+            Failure::fault(format!("signals can't be caught ({error}): raise the limits of this process"))
+        };
+        let term = signal(SignalKind::terminate()).map_err(failed)?;
+        Ok(Self { term, int: signal(SignalKind::interrupt()).map_err(failed)? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.int.recv() => {}
+        }
+    }
+}
+
+/// Passes events on until the member stopped; `None` when a second signal ended it.
+async fn follow(
+    gms: &Gms,
+    mut events: EventStream,
+    mut pump: Pump,
+    signals: &mut Signals,
+) -> Option<StopReason> {
+    let mut leaving = false;
+    loop {
+        tokio::select! {
+            event = events.next_stamped() => match event {
+                Some(event) => pump.tell(event),
+                None => return Some(finish(gms, pump).await),
+            },
+            () = signals.next() => {
+                if leaving {
+                    gms.abort();
+                    pump.close(Duration::ZERO).await;
+                    return None;
+                }
+                leaving = true;
+                tracing::info!("leaving; a second signal ends at once");
+                let gms = gms.clone();
+                tokio::spawn(async move { gms.leave().await });
+            }
+        }
+    }
+}
+
+async fn finish(gms: &Gms, pump: Pump) -> StopReason {
+    let reason = gms.stopped().await;
+    pump.close(FLUSH).await;
+    reason
+}
+
+fn end(args: &RunArgs, reason: &StopReason) -> Result<Code, Failure> {
+    let failure = |code, sentence: &str| Err(Failure { code, sentence: sentence.to_owned() });
+    match reason {
+        StopReason::Left => Ok(Code::Success),
+        StopReason::LeaveTimedOut => failure(
+            Code::Fault,
+            "left without an answer: no view without this member was decided in time, so the others remove it as silent; \
+             a longer --leave-timeout waits longer",
+        ),
+        StopReason::JoinFailed(why) => Err(not_joined(args, why)),
+        StopReason::Excluded => failure(
+            Code::Excluded,
+            "excluded from the cluster, and told not to join again: start it anew, or run it without --no-rejoin",
+        ),
+        StopReason::QuorumLost => failure(
+            Code::QuorumLost,
+            "the majority was lost for too long, and --quorum-loss is leave: start it anew when the others are back",
+        ),
+        StopReason::Aborted => failure(Code::Fault, "told to stop at once: the others find this member gone"),
+        other => failure(Code::Fault, &format!("stopped: {other:?}; look at the log")),
+    }
+}
+
+fn not_joined(args: &RunArgs, why: &JoinFailure) -> Failure {
+    let cluster = &args.cluster;
+    let tried =
+        humantime::format_duration(Duration::from_millis(crate::event_json::whole_millis(why.tried_for)));
+    let mut sentence = match &why.refusal {
+        Some(refusal) => format!("could not join cluster {cluster:?}: {refusal}"),
+        None => format!(
+            "could not join cluster {cluster:?} in {tried}: start a member at one of the seeds, or correct --join"
+        ),
+    };
+    for (seed, answer) in &why.seeds {
+        sentence.push_str(&format!("\n  seed {seed}: {}", seed_answer(answer)));
+    }
+    Failure { code: Code::NotJoined, sentence }
+}

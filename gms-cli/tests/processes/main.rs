@@ -1,0 +1,10 @@
+//! Real processes of `gms` on loopback: clusters, faults, HTTP, client commands, the demo.
+
+#![allow(clippy::disallowed_methods, reason = "tests wait with deadlines of the real clock")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+
+mod bad_input;
+mod clients;
+mod cluster;
+mod demo;
+mod support;
