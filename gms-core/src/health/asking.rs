@@ -94,14 +94,15 @@ impl Asking {
     }
 }
 
-/// Whether a message shows that its sender lived after `began`: it answers `request`, or is a contact that echoes
-/// something sent since.
+/// Whether a message shows that its sender lived after `began`: it answers `request`, or echoes something sent since.
 ///
-/// The answer counts also from an isolated member, for it heard the question; never from a sick one.
+/// Both count also from an isolated member, for it heard this one: else a verdict on a member that is isolated because
+/// of the verdict's own fence would stand for ever. Never from a sick one.
 //= docs/protocol.md#fd-20
 pub(super) fn is_proof_of_life(contact: &Contact, began: Timestamp, request: RequestId) -> bool {
-    let answered = contact.fresh && !contact.flags.sick && contact.answers == Answers::Request(request);
-    answered || contact.counts && contact.sent_after.is_some_and(|sent| sent >= began)
+    let answered = contact.answers == Answers::Request(request);
+    let heard_since = contact.sent_after.is_some_and(|sent| sent >= began);
+    contact.fresh && !contact.flags.sick && (answered || heard_since)
 }
 
 #[cfg(test)]
@@ -126,7 +127,9 @@ mod tests {
             (other, true, Flags::default(), None, false),
             (Answers::Nothing, true, Flags::default(), Some(50), true),
             (Answers::Nothing, true, Flags::default(), Some(49), false),
-            (Answers::Nothing, true, isolated, Some(60), false),
+            (Answers::Nothing, true, isolated, Some(60), true),
+            (Answers::Nothing, true, isolated, Some(49), false),
+            (Answers::Nothing, true, sick, Some(60), false),
             (Answers::Nothing, false, Flags::default(), Some(60), false),
         ];
         for (answers, fresh, flags, sent_after, expected) in table {

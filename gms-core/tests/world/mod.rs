@@ -47,6 +47,9 @@ pub(crate) struct World {
     digests: BTreeMap<u64, Digest>,
     ids: u64,
     pub(crate) sent_datagrams: u64,
+    steps_at_now: u32,
+    /// Virtual time, in milliseconds, from which on every output is printed: `GMS_WORLD_TRACE=4000` beside a test.
+    trace_from: Option<u64>,
 }
 
 /// The address of host `n`.
@@ -69,6 +72,8 @@ impl World {
             digests: BTreeMap::new(),
             ids: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
             sent_datagrams: 0,
+            steps_at_now: 0,
+            trace_from: std::env::var("GMS_WORLD_TRACE").ok().and_then(|ms| ms.parse().ok()),
         }
     }
 
@@ -222,6 +227,15 @@ impl World {
     }
 
     fn step(&mut self, end: Timestamp) -> bool {
+        let before = self.now;
+        let stepped = self.step_once(end);
+        self.steps_at_now = if self.now == before { self.steps_at_now + 1 } else { 0 };
+        let wakes = || self.processes.iter().map(|p| (&p.member.name, p.node.poll_timeout())).collect::<Vec<_>>();
+        assert!(self.steps_at_now < 50_000, "time stands still at {:?}: {:?}", self.now, wakes());
+        stepped
+    }
+
+    fn step_once(&mut self, end: Timestamp) -> bool {
         let wake = self
             .processes
             .iter()
@@ -269,6 +283,9 @@ impl World {
             if let Output::Event(event) = &output {
                 self.check(index, event);
                 self.processes[index].events.push((self.now, event.clone()));
+            }
+            if self.trace_from.is_some_and(|ms| self.now >= Timestamp::from_millis(ms)) {
+                println!("{:?} m{}#{index}: {output:?}", self.now, self.processes[index].host);
             }
             if matches!(output, Output::Send { .. }) {
                 self.sent_datagrams += 1;

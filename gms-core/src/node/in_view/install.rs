@@ -113,6 +113,8 @@ impl InView {
         self.catch_up.handle_view_installed(self.view.id());
         self.installed_at = now;
         self.coordinator_is_idle = false;
+        // One more view may not help: it is asked for again only after as long a wait.
+        self.hears_majority_isolated_since = None;
         out.event(Event::ViewInstalled(Arc::new(describe(&old, &self.view, decided.as_ref()))));
         if old.coordinator().id != self.view.coordinator().id {
             let (from, to) = (Subject::from(old.coordinator()), Subject::from(self.view.coordinator()));

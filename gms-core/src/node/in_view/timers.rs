@@ -87,7 +87,7 @@ impl InView {
             Some(UnfinishedReason::Accepted)
         } else if older(self.fences.oldest_grant(), timing.removal_silence()) {
             Some(UnfinishedReason::Fenced)
-        } else if older(since, timing.check_timeout) {
+        } else if older(since, timing.removal_silence()) {
             Some(UnfinishedReason::Isolated)
         } else {
             None
