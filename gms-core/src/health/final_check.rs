@@ -36,8 +36,6 @@ pub(crate) struct Standing {
     pub(crate) check: CheckId,
     /// When that began.
     pub(crate) began: Timestamp,
-    /// When the verdict was reached.
-    pub(crate) reached_at: Timestamp,
     /// When the silence reaches 1.5 T: until then a silent verdict waits for other checks.
     pub(crate) silence_limit: Timestamp,
     request: RequestId,

@@ -75,7 +75,7 @@ impl Health {
             self.suspicions.handle_answer(id);
         }
         if let Some(ended) = self.finals.handle_contact(scene, &contact, out) {
-            self.conclude(scene, ended, contact.counts, contact.from, out);
+            self.conclude(scene, ended, contact.from, out);
         }
         self.verifications.handle_contact(&contact, out);
         if !contact.counts {
@@ -196,7 +196,7 @@ impl Health {
     ) {
         let ended = self.finals.handle_verify_reply(scene, (from, check), &suspect, finding, out);
         if let Some(ended) = ended {
-            self.conclude(scene, ended, false, scene.me.id, out);
+            self.conclude(scene, ended, scene.me.id, out);
         }
     }
 
@@ -212,7 +212,7 @@ impl Health {
             return self.verifications.handle_probe_done(scene, probe, outcome, out);
         };
         if let Some(ended) = ended {
-            self.conclude(scene, ended, false, scene.me.id, out);
+            self.conclude(scene, ended, scene.me.id, out);
         }
         true
     }
@@ -226,7 +226,7 @@ impl Health {
         out: &mut Outbox,
     ) {
         if let Some(ended) = self.finals.handle_heard(scene, &member, by, out) {
-            self.conclude(scene, ended, false, scene.me.id, out);
+            self.conclude(scene, ended, scene.me.id, out);
         }
     }
 
@@ -321,7 +321,7 @@ impl Health {
     /// Does what is due.
     pub(crate) fn handle_timeout(&mut self, scene: Scene<'_>, out: &mut Outbox) {
         for ended in self.finals.handle_timeout(scene, out) {
-            self.conclude(scene, ended, false, scene.me.id, out);
+            self.conclude(scene, ended, scene.me.id, out);
         }
         self.verifications.handle_timeout(scene, out);
         if scene.now >= self.sweep_at {

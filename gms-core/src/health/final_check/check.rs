@@ -257,7 +257,6 @@ impl FinalCheck {
             evidence: Arc::clone(&evidence),
             check: self.id,
             began: self.began,
-            reached_at: scene.now,
             silence_limit: last + scene.timing().member_timeout * 3 / 2,
             request: self.asking.request(),
             late_from: self.late_from,

@@ -354,7 +354,7 @@ fn a_verdict_survives_a_view_with_the_member_and_falls_with_a_sign_of_life() {
     desk.pass(250, &[1, 2, 4]);
     desk.installs_without(&[1]);
     let standing = desk.health.standing(&id(3)).expect("silent");
-    assert_eq!(standing.silence_limit, standing.reached_at + Duration::from_millis(50));
+    assert_eq!(standing.silence_limit, desk.now + Duration::from_millis(50));
     desk.hears(3);
     assert_eq!(verdict(&desk, 3), Some(Verdict::Silent), "that may have been sent before");
     desk.lines();
@@ -538,8 +538,8 @@ fn a_whole_half_of_the_cluster_is_found_by_one_look() {
     let mut desk = Desk::in_view(view_of_weights(&[10; 11]), 0);
     desk.pass(1500, &heard);
     assert_eq!(desk.health.standings().count(), 5);
-    let reached: Vec<_> = desk.health.standings().map(|(_, s)| s.reached_at).collect();
-    assert!(reached.iter().all(|at| *at == desk.now), "all at 1.5 T: {reached:?}");
+    let failed = desk.lines_with("silent").into_iter().filter(|line| line.starts_with("1500 ! m"));
+    assert_eq!(failed.count(), 5, "all at 1.5 T");
 }
 
 #[test]
@@ -625,4 +625,16 @@ fn neither_suspects_nor_silent_members_verify() {
         ["300 verify m0 to m3", "300 verify m0 to m4"],
         "1 was heard lately, but is accused"
     );
+}
+
+#[test]
+fn one_that_others_cleared_is_not_checked_beside_another() {
+    let mut desk = Desk::new(5, 0);
+    desk.pass(1250, &[1, 2, 4]);
+    desk.hears_finding(4, 3, Finding::Alive);
+    desk.pass(500, &[1, 2, 4]);
+    desk.lines();
+    // 3 has been silent for 500 ms since it was cleared, which is how this member's link to it is.
+    desk.hears_accusation(1, 1, &[2], Flags::default());
+    assert_eq!(desk.lines_with("checked"), ["1750 ! m2 checked: silent"]);
 }

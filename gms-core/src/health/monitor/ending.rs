@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::event::{Event, LinkReport, Subject};
-use crate::evidence::{Finding, ProbeOutcome, Reason, Verdict};
+use crate::evidence::{Finding, Reason, Verdict, VerifierReport};
 use crate::health::final_check::Ended;
 use crate::member::MemberId;
 use crate::message::DatagramBody;
@@ -107,22 +107,15 @@ impl Health {
         }
     }
 
-    /// Draws the consequences of a final check. `is_heard`: the suspect's own contact ended it.
-    pub(super) fn conclude(
-        &mut self,
-        scene: Scene<'_>,
-        ended: Ended,
-        is_heard: bool,
-        by: MemberId,
-        out: &mut Outbox,
-    ) {
+    /// Draws the consequences of a final check; `by` is the suspect itself where its own message ended it.
+    pub(super) fn conclude(&mut self, scene: Scene<'_>, ended: Ended, by: MemberId, out: &mut Outbox) {
         for token in &ended.tokens {
             out.command_done(*token, CommandResult::Checked(ended.verdict));
         }
         self.watch.reconsider();
         self.sweep_at = scene.now;
         if ended.verdict == Verdict::Alive {
-            self.conclude_alive(scene, &ended, is_heard, by, out);
+            self.conclude_alive(scene, &ended, by, out);
             return;
         }
         if ended.is_official || self.is_acting_checker(scene) {
@@ -134,14 +127,7 @@ impl Health {
     }
 
     //= docs/protocol.md#fd-20
-    fn conclude_alive(
-        &mut self,
-        scene: Scene<'_>,
-        ended: &Ended,
-        is_heard: bool,
-        by: MemberId,
-        out: &mut Outbox,
-    ) {
+    fn conclude_alive(&mut self, scene: Scene<'_>, ended: &Ended, by: MemberId, out: &mut Outbox) {
         let id = ended.suspect;
         let evidence = Arc::clone(&ended.evidence);
         if ended.is_official || ended.is_accused {
@@ -150,12 +136,12 @@ impl Health {
             }
         }
         out.event(Event::FinalCheckPassed { member: subject(scene, id), evidence });
-        if is_heard || self.is_heard_lately(scene, &id) {
+        if self.is_heard_lately(scene, &id) {
             self.clearings.clear(id, scene.now);
         } else {
             self.clearings.clear_unheard(id, scene.now);
-            let found = |report: &crate::evidence::VerifierReport| report.finding == Some(Finding::Alive);
-            if ended.evidence.probe != Some(ProbeOutcome::Ok) && ended.evidence.verifiers.iter().any(found) {
+            let found = |report: &VerifierReport| report.finding == Some(Finding::Alive);
+            if ended.evidence.verifiers.iter().any(found) {
                 self.report_link(scene, &id, out);
             }
         }

@@ -425,3 +425,23 @@ fn the_word_of_an_accuser_that_is_out_counts_no_more() {
     desk.installs_without(&[4]);
     assert!(!scene_is_acting(&mut desk));
 }
+
+#[test]
+fn the_word_of_one_against_whom_a_verdict_stands_starts_nothing() {
+    let mut desk = Desk::new(5, 0);
+    desk.pass(1500, &[1, 2, 3]);
+    assert!(desk.health.standing(&id(4)).is_some());
+    desk.lines();
+    desk.hears_accusation(4, 1, &[3], Flags::default());
+    assert!(desk.lines_with("connect").is_empty());
+}
+
+#[test]
+fn clearing_one_that_is_heard_says_nothing_of_the_link() {
+    let mut desk = Desk::new(5, 1);
+    desk.pass(300, &[0, 2, 3, 4]);
+    desk.with(|h, s, out| h.handle_command_suspect(s, id(4), out));
+    desk.lines();
+    desk.with(|h, s, out| h.handle_final_check_passed(s, id(0), id(4), out));
+    assert_eq!(desk.lines(), ["300 ! m4 cleared by m0"]);
+}
