@@ -282,10 +282,13 @@ impl View {
         &self.members.first().expect("a view has at least its founder").member
     }
 
-    /// The order of office: view order among the eligible; if none is left, among all.
+    /// The order of office: the eligible in view order, and behind them all others, who take office when no eligible
+    /// member is left, also where the last of them have just died.
     pub fn office(&self) -> impl Iterator<Item = &Member> {
-        let any_eligible = self.members.iter().any(|m| m.member.coordinator_eligible);
-        self.members.iter().map(|m| &m.member).filter(move |m| m.coordinator_eligible || !any_eligible)
+        let those = |eligible: bool| {
+            self.members.iter().map(|m| &m.member).filter(move |m| m.coordinator_eligible == eligible)
+        };
+        those(true).chain(those(false))
     }
 
     /// Place of `id` in the order of office.

@@ -183,7 +183,7 @@ impl Round {
         }
         let width = if scene.view.len() <= EVERYONE_VIEW_MAX { scene.view.len() } else { self.width };
         let by_frame = !self.is_answered;
-        for to in succession(scene.view).filter(|id| !scene.is_me(id) && !avoid(id)).take(width) {
+        for to in scene.view.office().map(|m| m.id).filter(|id| !scene.is_me(id) && !avoid(id)).take(width) {
             tell(to, self.id, &requests[..requests.len().min(SUSPECT_REQUESTS_PER_DATAGRAM)], out);
             if by_frame {
                 out.frame(to, FrameBody::SuspectMembers { accusation: self.id, requests: requests.to_vec() });
@@ -192,16 +192,6 @@ impl Round {
         self.is_told = true;
         self.is_answered = false;
     }
-}
-
-/// Who is in office and who would be after them: the order of office, and behind the eligible all others, who take
-/// office when no eligible member is left.
-pub(super) fn succession(view: &View) -> impl Iterator<Item = MemberId> {
-    let those = |eligible: bool| {
-        let members = view.members().iter().map(|m| &m.member);
-        members.filter(move |m| m.coordinator_eligible == eligible).map(|m| m.id)
-    };
-    those(true).chain(those(false))
 }
 
 fn requests(

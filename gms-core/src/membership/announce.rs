@@ -97,6 +97,17 @@ impl Announcer {
         }
     }
 
+    /// Asks the seeds who coordinates: a member that has lost its majority may have missed that the others went on.
+    //= docs/protocol.md#vw-18
+    pub(crate) fn ask_seeds(&self, scene: Scene<'_>, out: &mut Outbox) {
+        for seed in &self.seeds {
+            let cluster_name = scene.view.cluster_name().to_owned();
+            let padding = vec![0; QUESTION_PADDING];
+            let body = DatagramBody::FindCoordinator { cluster_name, asker: scene.me.id, padding };
+            out.datagram_to(*seed, Default::default(), body);
+        }
+    }
+
     /// When to call [`Announcer::handle_timeout`]. Who becomes acting coordinator without a new view is to call
     /// [`Announcer::handle_view_installed`] too.
     pub(crate) fn poll_timeout(&self) -> Option<(Timestamp, WakeReason)> {

@@ -1,12 +1,16 @@
 //! Asking for views that one has missed: numbers in heads are reasons to ask, never truth.
+//!
+//! Members of the own view are asked first. Where none of them is left to answer, because all have gone on to views that
+//! this member missed, whoever showed the higher number is asked too; its answer is linked to what this member holds.
 
-use crate::member::MemberId;
+use crate::member::{MemberId, ShortId};
 use crate::message::FrameBody;
 use crate::outbox::Outbox;
 use crate::scene::Scene;
 use crate::time::Timestamp;
 use crate::view::ViewId;
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// How long a higher number is watched before anyone is asked: the installation itself is usually on its way.
@@ -17,6 +21,8 @@ const PATIENCE: Duration = Duration::from_millis(20);
 pub(crate) struct CatchUp {
     wanted: Option<Wanted>,
     turn: usize,
+    /// Who is not in the own view and showed a higher number: where it is reached, and who it is.
+    stranger: Option<(SocketAddr, ShortId)>,
 }
 
 #[derive(Debug)]
@@ -43,6 +49,18 @@ impl CatchUp {
         }
     }
 
+    /// Somebody outside of the own view showed a higher number.
+    pub(crate) fn note_stranger(
+        &mut self,
+        scene: Scene<'_>,
+        shown: ViewId,
+        address: SocketAddr,
+        id: ShortId,
+    ) {
+        self.stranger = Some((address, id));
+        self.note(scene, shown, None);
+    }
+
     /// Asks without waiting: a gap was found in what arrived.
     pub(crate) fn ask_now(&mut self, scene: Scene<'_>, shown: ViewId, by: MemberId, out: &mut Outbox) {
         self.note(scene, shown, Some(by));
@@ -65,12 +83,18 @@ impl CatchUp {
         let others: Vec<MemberId> = scene.others().map(|m| m.id).collect();
         let shown_by = wanted.by.take().filter(|by| others.contains(by));
         let in_turn = || others.get(self.turn % others.len().max(1)).copied();
-        let Some(to) = shown_by.or_else(in_turn) else { return };
+        let to = shown_by.or_else(in_turn);
         if shown_by.is_none() {
             self.turn += 1;
         }
         wanted.asked = true;
-        out.frame(to, FrameBody::ViewRequest { held: scene.view.id() });
+        let held = scene.view.id();
+        if let Some(to) = to {
+            out.frame(to, FrameBody::ViewRequest { held });
+        }
+        if let Some((address, id)) = self.stranger {
+            out.frame_to(address, id, FrameBody::ViewRequest { held });
+        }
     }
 
     /// When to ask.
@@ -83,10 +107,16 @@ impl CatchUp {
         self.wanted.as_ref().is_some_and(|w| w.asked)
     }
 
+    /// Whether this stranger was asked, so that its answer may be looked at.
+    pub(crate) fn is_asked_of(&self, stranger: ShortId) -> bool {
+        self.is_asked() && self.stranger.is_some_and(|(_, id)| id == stranger)
+    }
+
     /// A view is installed: what is not above it is no longer missing.
     pub(crate) fn handle_view_installed(&mut self, installed: ViewId) {
         if self.wanted.as_ref().is_some_and(|w| w.shown <= installed) {
             self.wanted = None;
+            self.stranger = None;
         }
     }
 }

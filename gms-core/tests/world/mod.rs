@@ -230,7 +230,8 @@ impl World {
         let before = self.now;
         let stepped = self.step_once(end);
         self.steps_at_now = if self.now == before { self.steps_at_now + 1 } else { 0 };
-        let wakes = || self.processes.iter().map(|p| (&p.member.name, p.node.poll_timeout())).collect::<Vec<_>>();
+        let wakes =
+            || self.processes.iter().map(|p| (&p.member.name, p.node.poll_timeout())).collect::<Vec<_>>();
         assert!(self.steps_at_now < 50_000, "time stands still at {:?}: {:?}", self.now, wakes());
         stepped
     }

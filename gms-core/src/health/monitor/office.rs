@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use crate::evidence::Reason;
 use crate::health::accusations::Accusation;
 use crate::health::final_check::Order;
-use crate::health::suspicion::succession;
 use crate::member::MemberId;
 use crate::message::{Answers, DatagramBody};
 use crate::outbox::Outbox;
@@ -19,7 +18,12 @@ impl Health {
     //= docs/protocol.md#fd-11
     //= docs/protocol.md#fd-17
     pub(crate) fn is_acting_checker(&self, scene: Scene<'_>) -> bool {
-        succession(scene.view).take_while(|id| !scene.is_me(id)).all(|id| self.is_out_of_office(scene, &id))
+        scene
+            .view
+            .office()
+            .map(|m| m.id)
+            .take_while(|id| !scene.is_me(id))
+            .all(|id| self.is_out_of_office(scene, &id))
     }
 
     /// Begins the final checks that are this member's to begin, and plans the next look.
@@ -65,7 +69,7 @@ impl Health {
         }
         let heartbeat = || DatagramBody::Heartbeat { answers: Answers::Nothing };
         out.datagram(accuser, heartbeat());
-        let acting = succession(scene.view).find(|id| scene.is_me(id) || !self.is_suspect(id));
+        let acting = scene.view.office().map(|m| m.id).find(|id| scene.is_me(id) || !self.is_suspect(id));
         if let Some(acting) = acting.filter(|id| !scene.is_me(id) && *id != accuser) {
             out.datagram(acting, heartbeat());
         }
@@ -107,7 +111,8 @@ impl Health {
     /// Whom to check. One that is cut off looks at those that are accused alone: by silence it would check everybody,
     /// for verdicts on which nobody can decide.
     fn candidates(&self, scene: Scene<'_>) -> Vec<(MemberId, Reason)> {
-        let before_me: Vec<MemberId> = succession(scene.view).take_while(|id| !scene.is_me(id)).collect();
+        let before_me: Vec<MemberId> =
+            scene.view.office().map(|m| m.id).take_while(|id| !scene.is_me(id)).collect();
         let mut found = Vec::new();
         let mut beside = Vec::new();
         for id in scene.others().map(|m| m.id).filter(|id| self.is_open(id)) {

@@ -119,7 +119,7 @@ impl InView {
             self.admission.handle_heartbeat_answer(scene!(self, now), head.sender, *request);
         }
         if head.view > self.view.id() {
-            return self.catch_up.note(scene!(self, now), head.view, None);
+            return self.catch_up.note_stranger(scene!(self, now), head.view, from, head.sender);
         }
         let interval = self.view.timing().heartbeat_interval;
         while self.strangers.front().is_some_and(|(_, at)| now.since(*at) >= interval) {

@@ -36,7 +36,7 @@ impl InView {
             return self.handle_while_departing(&head, &body, out);
         }
         let Some(place) = self.contacts.place_of(head.sender) else {
-            return self.handle_stranger_frame(now, reply, &head, &body, out);
+            return self.handle_stranger_frame(now, reply, head, body, out);
         };
         let contact = self.contacts.handle_frame(place, &head, received_at);
         self.handle_contact(now, &contact, &head, out);
@@ -114,7 +114,7 @@ impl InView {
                     self.send_newer(from, base, out);
                 }
             }
-            FrameBody::Install(installation) => self.handle_install(now, from, installation, out),
+            FrameBody::Install(installation) => self.handle_install(now, Some(from), installation, out),
             FrameBody::ViewRequest { held } => match reply {
                 Some(reply) if held < self.view.id() => {
                     let body = FrameBody::Install(self.history.since(held, &self.view));

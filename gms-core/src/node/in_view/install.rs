@@ -18,12 +18,12 @@ use crate::view::{Change, View, ViewId};
 use super::{End, InView, scene};
 
 impl InView {
-    /// Takes a decided view, as changes or whole, from a member of the installed one.
+    /// Takes a decided view, as changes or whole, from a member of the installed one or from a stranger that was asked.
     //= docs/protocol.md#vw-5
     pub(super) fn handle_install(
         &mut self,
         now: Timestamp,
-        from: MemberId,
+        from: Option<MemberId>,
         installation: Installation,
         out: &mut Outbox,
     ) {
@@ -32,8 +32,8 @@ impl InView {
             Installation::Changes(changes) => {
                 for decided in changes {
                     if decided.change.base > self.view.id() {
-                        let shown = decided.change.makes();
-                        return self.catch_up.ask_now(scene!(self, now), shown, from, out);
+                        let (shown, scene) = (decided.change.makes(), scene!(self, now));
+                        return from.map_or((), |from| self.catch_up.ask_now(scene, shown, from, out));
                     }
                     if decided.change.base < self.view.id() {
                         continue;
@@ -49,7 +49,7 @@ impl InView {
         debug_assert!(self.view.id() >= before);
     }
 
-    fn install_change(&mut self, now: Timestamp, from: MemberId, decided: Decided, out: &mut Outbox) {
+    fn install_change(&mut self, now: Timestamp, from: Option<MemberId>, decided: Decided, out: &mut Outbox) {
         let Decided { change, digest } = &decided;
         if change.base_digest != self.view.digest() || change.digest() != *digest {
             return;
@@ -67,7 +67,8 @@ impl InView {
         let lets_go = !change.left.is_empty();
         let makes = change.makes();
         // Whoever decided may be among the leavers, so that the new view has no record of it.
-        let teller = self.view.member(&from).map(|m| (m.endpoint.check_addr, m.id.short()));
+        let teller =
+            from.and_then(|from| self.view.member(&from)).map(|m| (m.endpoint.check_addr, m.id.short()));
         self.install(now, Arc::new(next), Some(decided), out);
         if let Some((address, short)) = teller.filter(|_| lets_go) {
             out.frame_to(address, short, FrameBody::Installed { view: makes });
@@ -221,6 +222,13 @@ impl InView {
     }
 
     pub(super) fn handle_cluster_info(&mut self, now: Timestamp, info: &ClusterInfo, out: &mut Outbox) {
+        if let Some(other) = &info.membership
+            && other.cluster == self.view.cluster()
+            && other.view > self.view.id()
+        {
+            let (address, id) = (other.endpoint.check_addr, other.coordinator.short());
+            self.catch_up.note_stranger(scene!(self, now), other.view, address, id);
+        }
         if let Some(GiveWay { to }) = self.announcer.handle_cluster_info(scene!(self, now), info, out) {
             self.end = Some(End::Excluded(ViewId::NONE, ExclusionCause::GaveWay { to }));
         }
@@ -238,12 +246,15 @@ impl InView {
         &mut self,
         now: Timestamp,
         reply: ReplyHandle,
-        head: &Head,
-        body: &FrameBody,
+        head: Head,
+        body: FrameBody,
         out: &mut Outbox,
     ) {
         let held = match body {
-            FrameBody::ViewRequest { held } => *held,
+            FrameBody::Install(installation) if self.catch_up.is_asked_of(head.sender) => {
+                return self.handle_install(now, None, installation, out);
+            }
+            FrameBody::ViewRequest { held } => held,
             _ => head.view,
         };
         if held > self.view.id() {

@@ -53,6 +53,9 @@ impl InView {
         self.update_unfinished(now);
         self.coordinator_is_idle = self.is_coordinator_idle(now);
         self.links.update(scene!(self, now), out);
+        if self.quorum.is_lost() {
+            self.announcer.ask_seeds(scene!(self, now), out);
+        }
     }
 
     //= docs/protocol.md#vw-16
