@@ -4,6 +4,7 @@ mod world;
 
 use std::time::Duration;
 
+use gms_core::{MemberId, View, quorum};
 use world::World;
 
 /// Faults for ten seconds of virtual time, then healing; the world checks its invariants at every step.
@@ -64,23 +65,27 @@ fn heal(world: &mut World, seed: u64) {
             world.start(host);
         }
     }
-    let agreed = world.run_until(Duration::from_secs(40), |w| {
-        let alive = w.alive().filter(|p| p.node.view().is_some()).count();
-        alive > 0
-            && w.alive().all(|p| p.node.view().is_some_and(|v| v.len() == alive))
-            && w.all_in_one_view(alive)
-            || majority_is_gone(w)
-    });
+    let agreed = world.run_until(Duration::from_secs(40), every_cluster_is_settled);
     assert!(agreed, "seed {seed} does not come to one view: {}", world.describe());
 }
 
-/// Whether a newest view lost its majority to deaths: then waiting is right, and nothing more is decided.
-fn majority_is_gone(world: &World) -> bool {
-    let newest = world.alive().filter_map(|p| p.node.view()).max_by_key(|v| v.id());
-    let Some(view) = newest else { return true };
-    let alive = |id: &gms_core::MemberId| world.alive().any(|p| p.member.id == *id);
-    let weight = gms_core::quorum::weight_of(view, |id| alive(id));
-    !gms_core::quorum::is_majority(weight, view.weight())
+/// Seeds that restart while the old cluster has no majority found another one, and the two stay apart. Each for itself
+/// must come to one view of live members, unless deaths took the majority of its newest view: then waiting is right.
+fn every_cluster_is_settled(world: &World) -> bool {
+    let views: Vec<&View> = world.alive().filter_map(|p| p.node.view()).map(|v| &**v).collect();
+    views.iter().all(|view| {
+        let same = views.iter().filter(|v| v.cluster() == view.cluster());
+        let newest = same.clone().max_by_key(|v| v.id()).expect("at least this one");
+        let is_alive = |id: &MemberId| {
+            world
+                .alive()
+                .any(|p| p.member.id == *id && p.node.view().is_some_and(|v| v.cluster() == view.cluster()))
+        };
+        let weight = quorum::weight_of(newest, is_alive);
+        let all_agree = || same.clone().all(|v| v.id() == newest.id());
+        let all_live = || newest.members().iter().all(|m| is_alive(&m.member.id));
+        !quorum::is_majority(weight, newest.weight()) || (all_agree() && all_live())
+    })
 }
 
 #[test]

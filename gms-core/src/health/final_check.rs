@@ -120,6 +120,12 @@ impl FinalChecks {
         official.map(|check| check.silent_at(scene)).filter(|end| *end <= limit).max()
     }
 
+    /// The latest moment until which another check is likely to prove that its member is gone.
+    pub(super) fn proof_expected_until(&self, scene: Scene<'_>) -> Option<Timestamp> {
+        let official = self.running.values().filter(|check| check.is_official());
+        official.filter_map(|check| check.proof_expected_until(scene)).max()
+    }
+
     /// Whether an accusation may begin a final check of `id`: one per member and `check_timeout`, however many accuse.
     //= docs/protocol.md#fd-16
     pub(super) fn may_begin_for_accusation(&self, scene: Scene<'_>, id: &MemberId) -> bool {

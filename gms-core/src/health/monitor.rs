@@ -363,6 +363,12 @@ impl Health {
         self.finals.latest_end_before(scene, limit)
     }
 
+    /// The latest moment until which a running final check is likely to prove that its member is gone.
+    //= docs/protocol.md#vw-1
+    pub(crate) fn proof_expected_until(&self, scene: Scene<'_>) -> Option<Timestamp> {
+        self.finals.proof_expected_until(scene)
+    }
+
     /// Whether this member suspects `id` or holds a verdict against it.
     pub(crate) fn is_suspect(&self, id: &MemberId) -> bool {
         self.suspicions.is_suspect(id) || self.finals.standing(id).is_some()

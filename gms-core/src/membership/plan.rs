@@ -31,6 +31,8 @@ pub(crate) struct Agenda<'a> {
     pub(crate) joiners: &'a [Member],
     pub(crate) fencing: &'a Fencing,
     pub(crate) history: &'a History,
+    /// Until when other running final checks are likely to prove that their members are gone.
+    pub(crate) proof_expected_until: Option<Timestamp>,
     /// The end of the last running final check that can still end before a given moment.
     pub(crate) check_ends_before: &'a dyn Fn(Timestamp) -> Option<Timestamp>,
 }
@@ -56,6 +58,12 @@ pub(crate) fn build(scene: Scene<'_>, agenda: Agenda<'_>) -> Plan {
         } else {
             silent.push(condemned);
         }
+    }
+    let only_gone = !change.crashed.is_empty() && change.left.is_empty() && change.expelled.is_empty();
+    let another = agenda.proof_expected_until.filter(|until| only_gone && *until > scene.now);
+    if let Some(until) = another {
+        // Processes killed together are proved gone within moments of each other, and leave in one view.
+        return Plan::Wait(Some(until));
     }
     change.joined = agenda.joiners.to_vec();
     let prompt = !change.is_empty() || agenda.queue.is_finish_due() || agenda.fencing.is_lift_due();

@@ -19,6 +19,9 @@ use crate::time::Timestamp;
 
 use super::{Ended, Order, Standing};
 
+/// Graces for which a removal waits for the proof of another death: a grace each for the other member's refusal to
+/// arrive, for the grace itself, and for a loaded machine.
+const PROOF_GRACES: u32 = 5;
 /// Most users that wait for one verdict.
 const USERS_MAX: usize = 16;
 
@@ -38,6 +41,8 @@ pub(super) struct FinalCheck {
     asking: Asking,
     probe: Option<ProbeId>,
     outcome: Option<ProbeOutcome>,
+    /// When this member was last refused.
+    refused_at: Option<Timestamp>,
     verifiers: Vec<VerifierReport>,
     /// Two members were refused: when it counts.
     grace_ends: Option<Timestamp>,
@@ -60,6 +65,7 @@ impl FinalCheck {
             asking: Asking::new(rng, scene.now, span, order.suspect, order.reason),
             probe: None,
             outcome: None,
+            refused_at: None,
             verifiers: verifiers.into_iter().map(|by| VerifierReport { by, finding: None }).collect(),
             grace_ends: None,
         };
@@ -172,6 +178,7 @@ impl FinalCheck {
             //= docs/protocol.md#fd-28
             ProbeOutcome::Refused | ProbeOutcome::Sick => {
                 self.outcome = Some(outcome);
+                self.refused_at = (outcome == ProbeOutcome::Refused).then_some(scene.now);
                 self.consider_grace(scene);
                 None
             }
@@ -283,6 +290,23 @@ impl FinalCheck {
         }
     }
 
+    /// Until when proof that the process is gone is likely to follow: what refuses a connection to this member refuses
+    /// the others' next.
+    pub(super) fn proof_expected_until(&self, scene: Scene<'_>) -> Option<Timestamp> {
+        let begins = match self.outcome {
+            None => self.began,
+            Some(ProbeOutcome::Refused) => self.refused_at.unwrap_or(self.began),
+            Some(_) => return None,
+        };
+        Some((begins + self.grace(scene) * PROOF_GRACES).min(self.ends))
+    }
+
+    fn grace(&self, scene: Scene<'_>) -> Duration {
+        let timing = scene.timing();
+        let rtt = scene.contacts.get(&self.suspect).and_then(|r| r.link().rtt()).unwrap_or_default();
+        timing.refused_grace.max(rtt * 4).min(timing.final_check_timeout)
+    }
+
     /// Begins the grace when this member was refused and, where there is a third member, another one was refused too
     /// or met another incarnation there.
     //= docs/protocol.md#fd-21
@@ -300,10 +324,7 @@ impl FinalCheck {
         if scene.view.len() > 2 && !is_second {
             return;
         }
-        let timing = scene.timing();
-        let rtt = scene.contacts.get(&self.suspect).and_then(|r| r.link().rtt()).unwrap_or_default();
-        let grace = timing.refused_grace.max(rtt * 4).min(timing.final_check_timeout);
-        self.grace_ends = Some(scene.now + grace);
+        self.grace_ends = Some(scene.now + self.grace(scene));
     }
 }
 

@@ -41,11 +41,20 @@ impl InView {
         let (fencing, history, queue, health) = (&self.fencing, &self.history, &self.queue, &self.health);
         let plan = || {
             let check_ends_before = |limit| health.latest_check_end_before(scene, limit);
+            let proof_expected_until = health.proof_expected_until(scene);
             let joiners: &[Member] = &admissible.joiners;
             let condemned = &condemned;
             plan::build(
                 scene,
-                Agenda { queue, condemned, joiners, fencing, history, check_ends_before: &check_ends_before },
+                Agenda {
+                    queue,
+                    condemned,
+                    joiners,
+                    fencing,
+                    history,
+                    proof_expected_until,
+                    check_ends_before: &check_ends_before,
+                },
             )
         };
         let has_accepted = self.acceptor.accepted().is_some();
