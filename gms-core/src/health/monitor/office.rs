@@ -108,8 +108,9 @@ impl Health {
         !self.finals.is_running(id) && self.finals.standing(id).is_none()
     }
 
-    /// Whom to check. One that is cut off looks at those that are accused alone: by silence it would check everybody,
-    /// for verdicts on which nobody can decide.
+    /// Whom to check. One that is cut off looks at those that are accused, and at those before it in office, for where
+    /// all are cut off by fences only a new view lifts them; by silence it would check everybody, for verdicts on which
+    /// nobody can decide.
     fn candidates(&self, scene: Scene<'_>) -> Vec<(MemberId, Reason)> {
         let before_me: Vec<MemberId> =
             scene.view.office().map(|m| m.id).take_while(|id| !scene.is_me(id)).collect();
@@ -118,7 +119,9 @@ impl Health {
         for id in scene.others().map(|m| m.id).filter(|id| self.is_open(id)) {
             if let Some(reason) = self.accused_reason(scene, &id) {
                 found.push((id, reason));
-            } else if scene.now >= self.silent_too_long_at(scene, &id) && !scene.isolated {
+            } else if scene.now >= self.silent_too_long_at(scene, &id)
+                && (!scene.isolated || before_me.contains(&id))
+            {
                 let in_office = before_me.contains(&id);
                 found.push((id, if in_office { Reason::InOffice } else { Reason::Silent }));
             } else if self.is_silent_for_short(scene, &id)
