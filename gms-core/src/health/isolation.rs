@@ -79,9 +79,11 @@ fn lasts_until(view: &View, me: &MemberId, contacts: &Contacts, accepted: Option
 }
 
 /// Follows the state and says when it changes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Isolation {
     until: Timestamp,
+    /// Until when having no contact yet is no loss: a newcomer's first round trips.
+    patient_until: Timestamp,
     ever_connected: bool,
     reported: bool,
 }
@@ -96,14 +98,19 @@ pub(crate) enum IsolationChange {
 }
 
 impl Isolation {
-    /// Takes a newly computed deadline. Losing contact that never was is nothing to report.
+    /// The state of a member whose first view was installed just before; `patient_until` is T later.
+    pub(crate) const fn new(patient_until: Timestamp) -> Self {
+        Self { until: Timestamp::ZERO, patient_until, ever_connected: false, reported: false }
+    }
+
+    /// Takes a newly computed deadline. A newcomer's lack of contact is reported only when it lasts.
     pub(crate) fn update(&mut self, now: Timestamp, until: Timestamp) -> Option<IsolationChange> {
         self.until = until;
         if self.is_connected(now) {
             self.ever_connected = true;
             return std::mem::take(&mut self.reported).then_some(IsolationChange::Connected);
         }
-        if self.ever_connected && !self.reported {
+        if (self.ever_connected || now >= self.patient_until) && !self.reported {
             self.reported = true;
             return Some(IsolationChange::Isolated);
         }

@@ -130,7 +130,7 @@ impl InView {
             installed_at: now,
             contacts,
             health: Health::new(rng.u64(..)),
-            isolation: Isolation::default(),
+            isolation: Isolation::new(now + view.timing().member_timeout),
             pauses: PauseDetector::default(),
             quorum: QuorumWatch::default(),
             links: LinkWatch::default(),

@@ -124,8 +124,8 @@ fn an_echo_under_an_older_view_still_counts_in_the_next_one() {
 }
 
 #[test]
-fn losing_contact_is_reported_once_and_only_if_there_was_any() {
-    let mut isolation = Isolation::default();
+fn losing_contact_is_reported_once_and_a_newcomer_has_time_to_make_it() {
+    let mut isolation = Isolation::new(at(500));
     assert_eq!(isolation.update(at(10), Timestamp::ZERO), None);
     assert_eq!(isolation.poll_timeout(), None);
     assert_eq!(isolation.update(at(20), at(1_000)), None);
@@ -133,6 +133,9 @@ fn losing_contact_is_reported_once_and_only_if_there_was_any() {
     assert_eq!(isolation.update(at(1_000), at(1_000)), Some(IsolationChange::Isolated));
     assert_eq!(isolation.update(at(1_001), at(1_000)), None);
     assert_eq!(isolation.update(at(1_100), at(1_900)), Some(IsolationChange::Connected));
+    let mut cut_off = Isolation::new(at(500));
+    assert_eq!(cut_off.update(at(499), Timestamp::ZERO), None);
+    assert_eq!(cut_off.update(at(500), Timestamp::ZERO), Some(IsolationChange::Isolated));
 }
 
 #[test]
