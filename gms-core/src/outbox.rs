@@ -107,6 +107,7 @@ impl Outbox {
     }
 
     /// Whether nothing waits.
+    #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.actions.is_empty()
     }

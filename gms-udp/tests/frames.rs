@@ -1,7 +1,5 @@
 //! Frames: whole, in order, bounded, and no peer holds up another.
 
-#![allow(clippy::unwrap_used)] // also in helpers
-
 mod support;
 
 use std::sync::Arc;

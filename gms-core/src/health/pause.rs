@@ -15,8 +15,6 @@ const PAUSES_MAX: usize = 16;
 pub(crate) struct PauseDetector {
     planned: Option<Timestamp>,
     recent: VecDeque<(Timestamp, Duration)>,
-    /// When the last pause ended.
-    woke_at: Option<Timestamp>,
 }
 
 impl PauseDetector {
@@ -38,7 +36,6 @@ impl PauseDetector {
             self.recent.pop_front();
         }
         self.recent.push_back((now, late));
-        self.woke_at = Some(now);
         Some(late)
     }
 
@@ -48,12 +45,6 @@ impl PauseDetector {
         let span = timing.member_timeout * 2;
         let recent = self.recent.iter().filter(|(at, _)| now.since(*at) <= span);
         recent.map(|(_, lost)| *lost).sum::<Duration>() > timing.member_timeout / 2
-    }
-
-    /// Whether a pause ended so recently that nothing heard, or not heard, can be trusted yet.
-    //= docs/protocol.md#fd-18
-    pub(crate) fn just_woke(&self, now: Timestamp, timing: &Timing) -> bool {
-        self.woke_at.is_some_and(|at| now.since(at) < timing.heartbeat_interval)
     }
 }
 
@@ -90,16 +81,5 @@ mod tests {
         detector.observe(at(1_800), timing.heartbeat_interval);
         assert!(detector.is_paused(at(1_800), &timing));
         assert!(!detector.is_paused(at(3_500), &timing));
-    }
-
-    #[test]
-    //= docs/protocol.md#fd-18
-    fn who_just_woke_knows_it_for_one_heartbeat_interval() {
-        let mut detector = PauseDetector::default();
-        let timing = timing();
-        detector.plan(Some(at(1_000)));
-        detector.observe(at(3_000), timing.heartbeat_interval);
-        assert!(detector.just_woke(at(3_100), &timing));
-        assert!(!detector.just_woke(at(3_200), &timing));
     }
 }

@@ -11,7 +11,7 @@ use crate::member::MemberId;
 use crate::message::{CheckId, FenceTarget, FrameBody};
 use crate::outbox::Outbox;
 use crate::time::Timestamp;
-use crate::view::{View, ViewId};
+use crate::view::View;
 
 #[derive(Debug)]
 struct Hold {
@@ -190,11 +190,6 @@ fn grantable_at(view: &View, contacts: &Contacts, id: &MemberId) -> Timestamp {
         let silent = record.last_contact() + needed;
         record.newest_echoed().map_or(silent, |echoed| silent.max(echoed + needed))
     })
-}
-
-/// Whether a message about a base speaks of the installed view.
-pub(crate) fn is_base(view: &View, base: ViewId) -> bool {
-    view.id() == base
 }
 
 #[cfg(test)]

@@ -174,10 +174,10 @@ impl Proposer {
                     self.stage = Stage::Idle;
                     self.retry_at = None;
                     let step = scene.timing().retry_interval();
-                    let share = u32::try_from(ballot.place.min(8)).unwrap_or(8) + 1;
                     let longest = step.as_nanos().min(u128::from(u64::MAX)) as u64;
                     // The one earlier in office comes back sooner, so that two of them do not chase each other.
-                    let wait = Duration::from_nanos(rng.u64(0..=longest / 8)) + step / 8 * (share - 1);
+                    let wait =
+                        Duration::from_nanos(rng.u64(0..=longest / 8)) + step / 8 * ballot.place.min(8);
                     self.back_off_until = scene.now + wait;
                 }
             }

@@ -178,11 +178,6 @@ impl InView {
         &self.view
     }
 
-    /// This member's record.
-    pub(super) const fn me(&self) -> &Member {
-        &self.me
-    }
-
     /// The state that every head tells.
     //= docs/protocol.md#fd-28
     pub(super) fn flags(&self, now: Timestamp) -> Flags {

@@ -316,10 +316,8 @@ impl Node {
             Input::Datagram { from, datagram, .. } => {
                 let from = canonical(from);
                 match datagram.body {
-                    DatagramBody::FindCoordinator { asker, padding, .. } => {
-                        if announce::is_padded(&padding) {
-                            joining.handle_find_coordinator(now, from, None, asker, &mut self.out);
-                        }
+                    DatagramBody::FindCoordinator { asker, padding, .. } if announce::is_padded(&padding) => {
+                        joining.handle_find_coordinator(now, from, None, asker, &mut self.out);
                     }
                     DatagramBody::Coordinator(info) => {
                         joining.handle_cluster_info(now, from, &info, &mut self.out);

@@ -308,7 +308,7 @@ impl World {
         assert!(view.number() > process.newest_view, "{} went back", process.member.name);
         process.newest_view = view.number();
         let key = view.number() ^ u64::from_be_bytes(view.cluster().tag().0);
-        let known = *self.digests.entry(key).or_insert(view.digest());
+        let known = *self.digests.entry(key).or_insert_with(|| view.digest());
         assert_eq!(known, view.digest(), "two views are numbered {}", view.number());
         for removed in change.crashed.iter().filter(|r| r.evidence.verdict == Verdict::Silent) {
             self.check_isolated(removed, view);

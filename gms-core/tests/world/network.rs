@@ -237,7 +237,6 @@ impl Network {
                 vec![(now + self.transit(), asker, done)]
             }
             Output::StopProbe { .. } | Output::Event(_) | Output::CommandDone { .. } => Vec::new(),
-            _ => Vec::new(),
         }
     }
 }

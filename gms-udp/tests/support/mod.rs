@@ -1,6 +1,7 @@
 //! What the tests of the transport share: generous deadlines, raw peers, and waiting for arrivals.
 // Each test binary uses a part, and clippy knows this file for no test.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of this")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 use std::future::Future;
 use std::net::SocketAddr;

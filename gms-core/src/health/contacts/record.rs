@@ -105,11 +105,6 @@ impl Record {
         self.id
     }
 
-    /// When it came into the installed view here.
-    pub(crate) const fn since(&self) -> Timestamp {
-        self.since
-    }
-
     /// Last contact, moved by own pauses; the moment at which it joined if there was none.
     pub(crate) const fn last_contact(&self) -> Timestamp {
         self.last_contact
@@ -139,11 +134,6 @@ impl Record {
     /// The flags of its newest message.
     pub(crate) const fn flags(&self) -> Flags {
         self.flags
-    }
-
-    /// The view and accepted change that its newest message shows.
-    pub(crate) const fn shown(&self) -> Shown {
-        self.shown
     }
 
     /// The newest view that it was ever seen to show.

@@ -234,7 +234,8 @@ impl InView {
     //= docs/protocol.md#vw-14
     fn depart(&mut self, now: Timestamp, change: &Change, departures: Departures) {
         if change.left.contains(&self.me.id) {
-            self.leaves_by = Some(self.leave_deadline.unwrap_or(now + self.view.timing().member_timeout));
+            self.leaves_by =
+                Some(self.leave_deadline.unwrap_or_else(|| now + self.view.timing().member_timeout));
             self.departures = Some(departures);
             return;
         }

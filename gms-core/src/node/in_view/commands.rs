@@ -40,7 +40,7 @@ impl InView {
             return;
         }
         if self.leave_deadline.is_none() {
-            let timeout = self.leave_timeout.unwrap_or(self.view.timing().member_timeout);
+            let timeout = self.leave_timeout.unwrap_or_else(|| self.view.timing().member_timeout);
             self.leave_deadline = Some(now + timeout);
             self.requests.leave(now);
             // The flag goes out at once, so that nobody takes the leaver for a candidate or an accuser.

@@ -166,7 +166,6 @@ impl InView {
         true
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one message and where it came from")]
     fn handle_join(
         &mut self,
         now: Timestamp,

@@ -68,7 +68,7 @@ impl InView {
             Some(QuorumChange::Regained(report)) => out.event(Event::QuorumRegained(report)),
             None => {}
         }
-        let timeout = self.quorum_loss_timeout.unwrap_or(self.view.timing().member_timeout * 4);
+        let timeout = self.quorum_loss_timeout.unwrap_or_else(|| self.view.timing().member_timeout * 4);
         if self.quorum_loss == QuorumLoss::Leave && self.quorum.is_lost_for(now, timeout) {
             self.end = Some(End::Stop(StopReason::QuorumLost));
         }
