@@ -49,6 +49,7 @@ impl InView {
         self.handle_member_frame(now, me, None, body, out);
     }
 
+    /// A frame of a member: each kind is taken by those who know it.
     fn handle_member_frame(
         &mut self,
         now: Timestamp,
@@ -57,80 +58,35 @@ impl InView {
         body: FrameBody,
         out: &mut Outbox,
     ) {
-        let scene = scene!(self, now);
         match body {
             FrameBody::SuspectMembers { accusation, requests } => {
                 let flags = self.contacts.get(&from).map_or_else(Default::default, |r| r.flags());
-                self.health.handle_suspect_members(scene, from, flags, accusation, &requests, out);
+                self.health.handle_suspect_members(
+                    scene!(self, now),
+                    from,
+                    flags,
+                    accusation,
+                    &requests,
+                    out,
+                );
             }
-            FrameBody::Fence { base, base_digest, members } => {
-                if self.is_base(now, from, base, base_digest, out) {
-                    let question = FenceQuestion { asker: from, me: self.me.id, targets: &members };
-                    self.fences.handle_fence(now, &self.view, &mut self.contacts, question, out);
-                }
-            }
-            FrameBody::Fenced { base, member, check } if base == self.view.id() => {
-                self.fencing.handle_fenced(from, &member, check);
-            }
-            FrameBody::NotYet { base, member, check, .. } if base == self.view.id() => {
-                self.fencing.handle_not_yet(from, &member, check);
-            }
-            FrameBody::Heard { base, member, .. } if base == self.view.id() => {
-                self.health.handle_heard(scene, member, from, out);
-            }
-            FrameBody::Leave { member } if member == from => self.queue.leave(member),
-            FrameBody::Remove { member, reason, by } => {
-                if self.view.contains(&member) {
-                    self.queue.remove(Expelled { member, reason, by });
-                }
-            }
-            FrameBody::Promise { ballot, base, base_digest, verdicts } => {
-                if self.is_base(now, from, base, base_digest, out) {
-                    self.handle_promise(now, from, ballot, &verdicts, out);
-                } else {
-                    let why = Refusal::OtherView(self.view.id());
-                    out.frame(from, FrameBody::Refused { ballot, base, why });
-                }
-            }
-            FrameBody::Promised { ballot, base, accepted } if base == self.view.id() => {
-                self.proposer.handle_promised(from, ballot, accepted);
-            }
-            FrameBody::Prepare { ballot, change } => {
-                if self.is_base(now, from, change.base, change.base_digest, out) {
-                    self.handle_prepare(now, from, ballot, change, out);
-                }
-            }
-            FrameBody::Accepted { ballot, base } if base == self.view.id() => {
-                self.proposer.handle_accepted(from, ballot);
-            }
-            FrameBody::Refused { ballot, base, why } if base == self.view.id() => {
-                self.proposer.handle_refused(scene, ballot, &why, &mut self.rng);
-            }
-            FrameBody::Installed { view } => self.handle_installed(from, view, out),
-            FrameBody::Unfinished { base, .. } => {
-                if base == self.view.id() {
-                    self.queue.finish();
-                } else {
-                    self.send_newer(from, base, out);
-                }
+            FrameBody::Fence { .. }
+            | FrameBody::Fenced { .. }
+            | FrameBody::NotYet { .. }
+            | FrameBody::Heard { .. } => self.handle_fence_frame(now, from, body, out),
+            FrameBody::Promise { .. }
+            | FrameBody::Promised { .. }
+            | FrameBody::Prepare { .. }
+            | FrameBody::Accepted { .. }
+            | FrameBody::Refused { .. } => self.handle_ballot_frame(now, from, body, out),
+            FrameBody::Leave { .. } | FrameBody::Remove { .. } | FrameBody::Unfinished { .. } => {
+                self.handle_request_frame(from, body, out);
             }
             FrameBody::Install(installation) => self.handle_install(now, Some(from), installation, out),
-            FrameBody::ViewRequest { held } => match reply {
-                Some(reply) if held < self.view.id() => {
-                    let body = FrameBody::Install(self.history.since(held, &self.view));
-                    out.reply(reply, from.short(), body);
-                }
-                Some(_) | None => {}
-            },
-            // What is about another base is over; the rest is answered before members are told from strangers.
-            FrameBody::Fenced { .. }
-            | FrameBody::Heard { .. }
-            | FrameBody::NotYet { .. }
-            | FrameBody::Leave { .. }
-            | FrameBody::Promised { .. }
-            | FrameBody::Accepted { .. }
-            | FrameBody::Refused { .. }
-            | FrameBody::FindCoordinator { .. }
+            FrameBody::Installed { view } => self.handle_installed(from, view, out),
+            FrameBody::ViewRequest { held } => self.handle_view_request(from, reply, held, out),
+            // These are answered before members are told from strangers.
+            FrameBody::FindCoordinator { .. }
             | FrameBody::Coordinator(_)
             | FrameBody::FoundPromise { .. }
             | FrameBody::FoundPromised { .. }
@@ -139,6 +95,90 @@ impl InView {
             | FrameBody::FoundRefused { .. }
             | FrameBody::Join { .. }
             | FrameBody::JoinRefused { .. } => {}
+        }
+    }
+
+    /// Questions about fences, and answers to this member's own; answers about another base are over.
+    fn handle_fence_frame(&mut self, now: Timestamp, from: MemberId, body: FrameBody, out: &mut Outbox) {
+        let installed = self.view.id();
+        match body {
+            FrameBody::Fence { base, base_digest, members } => {
+                if !self.is_base(now, from, base, base_digest, out) {
+                    return;
+                }
+                let question = FenceQuestion { asker: from, me: self.me.id, targets: &members };
+                self.fences.handle_fence(now, &self.view, &mut self.contacts, question, out);
+            }
+            FrameBody::Fenced { base, member, check } if base == installed => {
+                self.fencing.handle_fenced(from, &member, check);
+            }
+            FrameBody::NotYet { base, member, check, .. } if base == installed => {
+                self.fencing.handle_not_yet(from, &member, check);
+            }
+            FrameBody::Heard { base, member, .. } if base == installed => {
+                self.health.handle_heard(scene!(self, now), member, from, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Questions of proposers, and answers to this member's own; answers about another base are over.
+    fn handle_ballot_frame(&mut self, now: Timestamp, from: MemberId, body: FrameBody, out: &mut Outbox) {
+        let installed = self.view.id();
+        match body {
+            FrameBody::Promise { ballot, base, base_digest, verdicts } => {
+                if self.is_base(now, from, base, base_digest, out) {
+                    self.handle_promise(now, from, ballot, &verdicts, out);
+                } else {
+                    let why = Refusal::OtherView(installed);
+                    out.frame(from, FrameBody::Refused { ballot, base, why });
+                }
+            }
+            FrameBody::Promised { ballot, base, accepted } if base == installed => {
+                self.proposer.handle_promised(from, ballot, accepted);
+            }
+            FrameBody::Prepare { ballot, change } => {
+                if !self.is_base(now, from, change.base, change.base_digest, out) {
+                    return;
+                }
+                self.handle_prepare(now, from, ballot, change, out);
+            }
+            FrameBody::Accepted { ballot, base } if base == installed => {
+                self.proposer.handle_accepted(from, ballot);
+            }
+            FrameBody::Refused { ballot, base, why } if base == installed => {
+                self.proposer.handle_refused(scene!(self, now), ballot, &why, &mut self.rng);
+            }
+            _ => {}
+        }
+    }
+
+    /// What a member asks this one for as coordinator.
+    fn handle_request_frame(&mut self, from: MemberId, body: FrameBody, out: &mut Outbox) {
+        match body {
+            FrameBody::Leave { member } if member == from => self.queue.leave(member),
+            FrameBody::Remove { member, reason, by } if self.view.contains(&member) => {
+                self.queue.remove(Expelled { member, reason, by });
+            }
+            //= docs/protocol.md#vw-23
+            FrameBody::Unfinished { base, .. } if base == self.view.id() => self.queue.finish(),
+            FrameBody::Unfinished { base, .. } => self.send_newer(from, base, out),
+            _ => {}
+        }
+    }
+
+    /// Sends whoever is behind what it lacks, on the connection on which it asked.
+    //= docs/protocol.md#vw-4
+    fn handle_view_request(
+        &self,
+        from: MemberId,
+        reply: Option<ReplyHandle>,
+        held: ViewId,
+        out: &mut Outbox,
+    ) {
+        if let Some(reply) = reply.filter(|_| held < self.view.id()) {
+            let body = FrameBody::Install(self.history.since(held, &self.view));
+            out.reply(reply, from.short(), body);
         }
     }
 
