@@ -3,7 +3,12 @@
 use std::net::SocketAddr;
 
 use crate::config::Timing;
+use crate::health::contacts::Contacts;
 use crate::member::{ClusterId, Endpoint, Member, MemberId, Weight};
+use crate::message::{Answers, Flags, FrameBody, Head};
+use crate::outbox::{Action, Outbox};
+use crate::scene::Scene;
+use crate::time::Timestamp;
 use crate::view::{Change, View};
 
 /// The id of test member `n`: ids of different members differ in their first byte.
@@ -50,4 +55,76 @@ pub(crate) fn view_of_weights(weights: &[u8]) -> View {
 /// A view of `n` members of weight 10.
 pub(crate) fn view_of(n: usize) -> View {
     view_of_weights(&vec![10; n])
+}
+
+/// The head of a datagram from member `from` to member `to` that shows `view`.
+pub(crate) fn head(from: u8, to: u8, view: &View, number: u64) -> Head {
+    Head {
+        cluster: CLUSTER.tag(),
+        sender: id(from).short(),
+        recipient: id(to).short(),
+        view: view.id(),
+        accepted: None,
+        flags: Flags::default(),
+        number,
+        echo: None,
+    }
+}
+
+/// What a [`Scene`] borrows from: one member of a view, at a moment that tests move.
+pub(crate) struct Stand {
+    pub(crate) now: Timestamp,
+    pub(crate) me: Member,
+    pub(crate) view: View,
+    pub(crate) contacts: Contacts,
+}
+
+impl Stand {
+    /// Member `me` in `view`, which it installed at 0.
+    pub(crate) fn new(view: View, me: u8) -> Self {
+        let mut contacts = Contacts::default();
+        contacts.install(&view, Timestamp::ZERO);
+        Self { now: Timestamp::ZERO, me: member(me), view, contacts }
+    }
+
+    /// The scene at `millis` from the origin.
+    pub(crate) fn at(&mut self, millis: u64) -> Scene<'_> {
+        self.now = Timestamp::from_millis(millis);
+        self.scene()
+    }
+
+    /// The scene of the moment.
+    pub(crate) fn scene(&self) -> Scene<'_> {
+        Scene {
+            now: self.now,
+            me: &self.me,
+            view: &self.view,
+            contacts: &self.contacts,
+            isolated: false,
+            sick: false,
+            leaving: false,
+            coordinator_is_idle: false,
+        }
+    }
+
+    /// A heartbeat with this number from member `n` is read at `millis`.
+    pub(crate) fn hears(&mut self, millis: u64, n: u8, number: u64) {
+        let place = self.view.place(&id(n)).expect("a member");
+        let head = head(n, 0, &self.view, number);
+        self.contacts.handle_datagram(place, &head, Answers::Nothing, Timestamp::from_millis(millis));
+    }
+}
+
+/// The frames to members that wait in `out`, and nothing else.
+pub(crate) fn frames(out: &mut Outbox) -> Vec<(MemberId, FrameBody)> {
+    let frame = |action| match action {
+        Action::Frame { to, body, .. } => (to, body),
+        other => panic!("not a frame to a member: {other:?}"),
+    };
+    out.drain().into_iter().map(frame).collect()
+}
+
+/// `body` to each of `members`.
+pub(crate) fn to_each(members: &[u8], body: &FrameBody) -> Vec<(MemberId, FrameBody)> {
+    members.iter().map(|n| (id(*n), body.clone())).collect()
 }

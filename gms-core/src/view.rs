@@ -395,3 +395,6 @@ pub enum ChangeError {
     #[error("change leaves nobody in the view")]
     Empty,
 }
+
+#[cfg(test)]
+mod tests;

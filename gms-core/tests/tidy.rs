@@ -357,7 +357,7 @@ impl File {
     fn is_test(&self) -> bool {
         let mut parts = self.name.split('/').map(|part| part.strip_suffix(".rs").unwrap_or(part));
         let names = ["tests", "testing", "benches", "examples"];
-        parts.any(|part| names.contains(&part) || part.ends_with("_tests"))
+        parts.any(|part| names.contains(&part) || part.ends_with("_tests") || part.ends_with("_props"))
     }
 
     /// Whether the line with this index from 0 is a test's.

@@ -96,6 +96,7 @@ async fn what_is_longer_than_a_datagram_may_be_is_neither_sent_nor_delivered() {
     assert_eq!((transport.stats().datagrams_sent, transport.stats().datagrams_unsent), (1, 1));
 }
 
+//= docs/protocol.md#fd-6
 #[tokio::test]
 async fn what_the_kernel_does_not_take_is_counted_and_does_not_stop_the_rest() {
     let (one, two) = (open().await, open().await);

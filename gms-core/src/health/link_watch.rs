@@ -40,3 +40,6 @@ impl LinkWatch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,3 +73,6 @@ fn report_without(scene: Scene<'_>, missing: &[MemberId]) -> QuorumReport {
         unreachable: missing.iter().map(|id| scene.view.name_of(id)).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

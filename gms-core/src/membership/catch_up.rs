@@ -120,3 +120,6 @@ impl CatchUp {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

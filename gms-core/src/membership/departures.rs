@@ -51,3 +51,6 @@ impl Departures {
         &self.view
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -176,3 +176,6 @@ impl Fencing {
 pub(crate) fn last_contact(contacts: &Contacts, id: &MemberId) -> Timestamp {
     contacts.get(id).map_or(Timestamp::ZERO, |r| r.last_contact())
 }
+
+#[cfg(test)]
+mod tests;

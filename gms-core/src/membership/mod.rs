@@ -17,4 +17,6 @@ mod seeds;
 pub(crate) mod succession;
 
 #[cfg(test)]
+mod agreement_props;
+#[cfg(test)]
 mod network_tests;

@@ -50,7 +50,9 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) struct Proposer {
     stage: Stage,
-    highest_round: u32,
+    /// The highest ballot that was used here or that somebody named as promised: the next one is above it, so that one
+    /// ballot never carries two values.
+    highest: Option<Ballot>,
     /// End of the batch window.
     collect_until: Option<Timestamp>,
     /// When a plan that has to wait is looked at again.
@@ -77,7 +79,7 @@ impl Proposer {
     pub(crate) const fn new() -> Self {
         Self {
             stage: Stage::Idle,
-            highest_round: 0,
+            highest: None,
             collect_until: None,
             wait_until: None,
             retry_at: None,
@@ -169,7 +171,7 @@ impl Proposer {
         }
         match why {
             Refusal::Promised(higher) => {
-                self.highest_round = self.highest_round.max(higher.round);
+                self.highest = self.highest.max(Some(*higher));
                 if *higher > ballot {
                     self.stage = Stage::Idle;
                     self.retry_at = None;
@@ -238,7 +240,9 @@ impl Proposer {
             self.collect_until = None;
             return;
         }
-        let round_zero_is_free = votes.promised.is_none_or(|b| b == ROUND_ZERO) && self.highest_round == 0;
+        let is_round_zero = |b: Ballot| b == ROUND_ZERO;
+        let round_zero_is_free =
+            votes.promised.is_none_or(is_round_zero) && self.highest.is_none_or(is_round_zero);
         if *acting == Acting::Coordinator && round_zero_is_free && !votes.has_accepted {
             return self.collect(scene, plan, out);
         }
@@ -266,12 +270,12 @@ impl Proposer {
     fn promise(&mut self, scene: Scene<'_>, acting: &Acting, votes: Votes, out: &mut Outbox) {
         let Some(place) = scene.view.office_place(&scene.me.id) else { return };
         let place = u32::try_from(place).unwrap_or(u32::MAX);
-        let seen = votes.promised.map_or(0, |b| b.round).max(self.highest_round).max(1);
-        let mut ballot = Ballot { round: seen, place };
-        if votes.promised.is_some_and(|b| b >= ballot) {
+        let seen = self.highest.max(votes.promised);
+        let mut ballot = Ballot { round: seen.map_or(1, |b| b.round.max(1)), place };
+        if seen.is_some_and(|b| b >= ballot) {
             ballot.round += 1;
         }
-        self.highest_round = ballot.round;
+        self.highest = Some(ballot);
         self.collect_until = None;
         self.wait_until = None;
         self.busy_since.get_or_insert(scene.now);
@@ -326,3 +330,6 @@ impl Proposer {
         self.busy_since = None;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -154,3 +154,6 @@ impl Queue {
         self.finish = false;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -388,3 +388,6 @@ fn handle_in_view(member: &mut InView, now: Timestamp, input: Input, out: &mut O
         Input::FrameSent { .. } | Input::FrameFailed { .. } | Input::CheckAsked { .. } => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -141,6 +141,7 @@ async fn the_last_member_leaves_too() {
     assert_eq!(timeout(LONG, m0.gms.leave()).await, Ok(StopReason::Left));
 }
 
+//= docs/protocol.md#fd-6
 #[tokio::test]
 async fn a_reader_that_never_reads_holds_nobody_and_is_told_what_it_missed() {
     let network = MemoryNetwork::new();

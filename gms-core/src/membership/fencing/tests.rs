@@ -1,0 +1,129 @@
+use super::*;
+use crate::testing::{Stand, frames, id, view_of};
+use crate::view::{Change, View};
+use std::sync::Arc;
+use std::time::Duration;
+
+const CHECK: CheckId = CheckId(7);
+const SUSPECT: u8 = 4;
+
+fn at(millis: u64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+fn silent(n: u8) -> Silent {
+    Silent { member: id(n), check: CHECK, began: at(2_000) }
+}
+
+/// m0 of five, 1250 ms after the final checks of `suspects` began, has asked for their fences.
+fn asking(suspects: &[u8]) -> (Stand, Fencing, History, Outbox) {
+    let mut stand = Stand::new(view_of(5), 0);
+    let mut fencing = Fencing::default();
+    let mut out = Outbox::default();
+    let silents: Vec<Silent> = suspects.iter().map(|n| silent(*n)).collect();
+    fencing.sync(stand.at(3_250), &silents, &mut out);
+    (stand, fencing, History::new(at(0)), out)
+}
+
+fn fence(view: &View, suspects: &[u8], age: u64) -> FrameBody {
+    let target = |n: &u8| FenceTarget { member: id(*n), check: CHECK, age: Duration::from_millis(age) };
+    let members = suspects.iter().map(target).collect();
+    FrameBody::Fence { base: view.id(), base_digest: view.digest(), members }
+}
+
+fn state(fencing: &Fencing, stand: &Stand, history: &History) -> FenceState {
+    fencing.state(stand.scene(), history, &id(SUSPECT))
+}
+
+#[test]
+fn everybody_but_the_silent_is_asked_for_all_fences_at_once() {
+    let (stand, _, _, mut out) = asking(&[3, 4]);
+    let asked = fence(&stand.view, &[3, 4], 1_250);
+    assert_eq!(frames(&mut out), crate::testing::to_each(&[0, 1, 2], &asked));
+}
+
+#[test]
+fn who_has_not_granted_is_asked_again_with_the_age_of_then() {
+    let (mut stand, mut fencing, _, mut out) = asking(&[SUSPECT]);
+    frames(&mut out);
+    fencing.handle_fenced(id(0), &id(SUSPECT), CHECK);
+    fencing.handle_fenced(id(2), &id(SUSPECT), CHECK);
+    assert_eq!(fencing.poll_timeout(), Some(at(3_450)));
+    fencing.handle_timeout(stand.at(3_449), &mut out);
+    assert_eq!(frames(&mut out), []);
+    fencing.handle_timeout(stand.at(3_450), &mut out);
+    let asked = fence(&stand.view, &[SUSPECT], 1_450);
+    assert_eq!(frames(&mut out), crate::testing::to_each(&[1, 3], &asked));
+}
+
+#[test]
+//= docs/protocol.md#vw-6
+fn a_removal_needs_fences_of_more_than_half_without_the_suspect() {
+    let (stand, mut fencing, history, _) = asking(&[SUSPECT]);
+    // 55 is the whole weight: 15 and 10, then 10 more. What the suspect itself grants is no help.
+    for granter in [0, 1, SUSPECT] {
+        fencing.handle_fenced(id(granter), &id(SUSPECT), CHECK);
+        fencing.handle_fenced(id(granter), &id(SUSPECT), CHECK);
+        assert_ne!(state(&fencing, &stand, &history), FenceState::Ready);
+    }
+    fencing.handle_fenced(id(2), &id(SUSPECT), CHECK);
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Ready);
+    assert_eq!(fencing.granted_by(&id(SUSPECT)), [id(0), id(1), id(SUSPECT), id(2)]);
+}
+
+#[test]
+//= docs/protocol.md#vw-6
+fn a_grant_for_another_check_is_none() {
+    let (stand, mut fencing, history, _) = asking(&[SUSPECT]);
+    for granter in 0..4 {
+        fencing.handle_fenced(id(granter), &id(SUSPECT), CheckId(8));
+    }
+    assert_ne!(state(&fencing, &stand, &history), FenceState::Ready);
+}
+
+#[test]
+//= docs/protocol.md#vw-1
+fn answers_on_their_way_are_waited_for_a_quarter_of_a_heartbeat_interval_where_they_can_suffice() {
+    let (mut stand, mut fencing, history, _) = asking(&[SUSPECT]);
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Pending(at(3_300)));
+    fencing.handle_not_yet(id(1), &id(SUSPECT), CHECK);
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Pending(at(3_300)), "45 can still come");
+    fencing.handle_not_yet(id(0), &id(SUSPECT), CHECK);
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Open, "the rest has no majority");
+    let (mut other, fencing, history, _) = asking(&[SUSPECT]);
+    other.at(3_300);
+    assert_eq!(state(&fencing, &other, &history), FenceState::Open, "that was too long");
+    stand.at(3_300);
+}
+
+#[test]
+//= docs/protocol.md#vw-22
+fn a_suspect_that_may_live_in_an_older_view_has_to_settle() {
+    let first = Arc::new(view_of(5));
+    let change = Change { left: vec![id(1), id(2)], ..Change::empty(&first) };
+    let base = first.apply(&change).unwrap();
+    let mut history = History::new(at(0));
+    let digest = base.digest();
+    let decided = crate::message::Decided { change, digest };
+    history.push(at(3_000), &first, Some(decided), Duration::from_millis(1_250));
+    let mut stand = Stand::new(base, 0);
+    let (mut fencing, mut out) = (Fencing::default(), Outbox::default());
+    fencing.sync(stand.at(3_250), &[silent(SUSPECT)], &mut out);
+    fencing.handle_fenced(id(0), &id(SUSPECT), CHECK);
+    fencing.handle_fenced(id(3), &id(SUSPECT), CHECK);
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Settling(at(4_250)));
+    stand.at(4_250);
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Ready);
+}
+
+#[test]
+//= docs/protocol.md#vw-21
+fn a_fence_that_is_not_wanted_any_more_makes_a_view_due() {
+    let (mut stand, mut fencing, history, mut out) = asking(&[3, SUSPECT]);
+    assert!(!fencing.is_lift_due());
+    fencing.sync(stand.at(3_260), &[silent(3)], &mut out);
+    assert!(fencing.is_lift_due());
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Open);
+    fencing.reset();
+    assert!(fencing.is_idle());
+}

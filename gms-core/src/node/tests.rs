@@ -1,0 +1,147 @@
+use std::time::Duration;
+
+use super::*;
+use crate::input::ReplyHandle;
+use crate::message::{Answers, Ballot, Datagram, Frame, UnfinishedReason};
+use crate::output::Destination;
+use crate::testing::{addr, head, member, view_of};
+use crate::view::Change;
+
+fn at(millis: u64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+/// Member `me` of a view of three, installed at 1 s; T is 1 s. What it did on arrival is drained.
+fn member_of_three(me: u8) -> (Node, View) {
+    let mut config = Config::new("test");
+    config.timing.member_timeout = Some(Duration::from_secs(1));
+    config.has_seeds = true;
+    let mut node = Node::new(config, member(me), 1, at(1_000)).expect("a valid configuration");
+    let view = view_of(3);
+    let whole = FrameBody::Install(Installation::Whole(Box::new(view.clone())));
+    node.handle_input(at(1_000), frame(1, me, &view, 1, whole));
+    assert_eq!(node.view().map(|v| v.id()), Some(view.id()));
+    (node, view)
+}
+
+fn frame(from: u8, to: u8, view: &View, number: u64, body: FrameBody) -> Input {
+    let frame = Frame { head: head(from, to, view, number), body };
+    Input::Frame { from: addr(from), reply: ReplyHandle(number), received_at: at(1_000), frame }
+}
+
+fn heartbeat(from: u8, to: u8, view: &View, number: u64) -> Input {
+    let body = DatagramBody::Heartbeat { answers: Answers::Nothing };
+    let datagram = Datagram { head: head(from, to, view, number), body };
+    Input::Datagram { from: addr(from), received_at: at(1_000), datagram }
+}
+
+fn drain(node: &mut Node) -> Vec<Output> {
+    std::iter::from_fn(|| node.poll_output()).collect()
+}
+
+/// Runs the node's own timers up to `end`: all that it does, with the time.
+fn run(node: &mut Node, end: u64) -> Vec<(Timestamp, Output)> {
+    let mut done: Vec<_> = drain(node).into_iter().map(|output| (node.now, output)).collect();
+    while let Some((due, _)) = node.poll_timeout().filter(|(due, _)| *due <= at(end)) {
+        node.handle_timeout(due);
+        done.extend(drain(node).into_iter().map(|output| (due, output)));
+    }
+    done
+}
+
+/// The frames among `outputs`: when, to whom, what.
+fn frames(outputs: Vec<(Timestamp, Output)>) -> Vec<(Timestamp, SocketAddr, FrameBody)> {
+    let frame = |(when, output)| match output {
+        Output::SendStream { to: Destination::Address(to), frame, .. } => Some((when, to, frame.body)),
+        _ => None,
+    };
+    outputs.into_iter().filter_map(frame).collect()
+}
+
+#[test]
+//= docs/protocol.md#fd-4
+fn each_interval_every_other_member_gets_one_heartbeat() {
+    let (mut node, _) = member_of_three(1);
+    let heartbeats: Vec<_> = run(&mut node, 1_600)
+        .into_iter()
+        .filter_map(|(when, output)| match output {
+            Output::Send { to, datagram } => {
+                assert_eq!(datagram.body, DatagramBody::Heartbeat { answers: Answers::Nothing });
+                Some((when, to, datagram.head.number))
+            }
+            _ => None,
+        })
+        .collect();
+    let expected = [(1_000, 1), (1_200, 2), (1_400, 3), (1_600, 4)]
+        .into_iter()
+        .flat_map(|(when, number)| [0, 2].map(|to| (at(when), addr(to), number)));
+    assert!(heartbeats.iter().copied().eq(expected), "{heartbeats:?}");
+}
+
+#[test]
+//= docs/protocol.md#fd-4
+fn a_heartbeat_is_answered_by_nothing_but_the_first_echo() {
+    let (mut node, view) = member_of_three(1);
+    run(&mut node, 1_000);
+    node.handle_input(at(1_010), heartbeat(0, 1, &view, 1));
+    let first = drain(&mut node);
+    let [Output::Send { to, datagram }] = first.as_slice() else { panic!("{first:?}") };
+    assert_eq!((*to, datagram.head.echo.map(|echo| echo.number)), (addr(0), Some(1)));
+    node.handle_input(at(1_020), heartbeat(0, 1, &view, 2));
+    assert_eq!(drain(&mut node), []);
+}
+
+#[test]
+//= docs/protocol.md#vw-4
+fn a_head_with_a_higher_number_makes_a_member_ask_its_sender() {
+    let (mut node, view) = member_of_three(1);
+    run(&mut node, 1_000);
+    let later = view.apply(&Change::empty(&view)).unwrap();
+    node.handle_input(at(1_010), heartbeat(0, 1, &later, 1));
+    let asked = frames(run(&mut node, 1_100));
+    assert_eq!(asked, [(at(1_030), addr(0), FrameBody::ViewRequest { held: view.id() })]);
+}
+
+#[test]
+//= docs/protocol.md#vw-4
+fn whoever_lacks_the_base_of_an_install_asks_for_a_view() {
+    let (mut node, view) = member_of_three(1);
+    run(&mut node, 1_000);
+    let next = view.apply(&Change::empty(&view)).unwrap();
+    let change = Change::empty(&next);
+    let decided = crate::message::Decided { digest: change.digest(), change };
+    let install = FrameBody::Install(Installation::Changes(vec![decided]));
+    node.handle_input(at(1_010), frame(0, 1, &view, 1, install));
+    let asked = frames(run(&mut node, 1_010));
+    assert_eq!(asked, [(at(1_010), addr(0), FrameBody::ViewRequest { held: view.id() })]);
+    assert_eq!(node.view().map(|v| v.id()), Some(view.id()));
+}
+
+#[test]
+//= docs/protocol.md#vw-23
+fn a_change_accepted_and_never_installed_is_reported_as_unfinished() {
+    let (mut node, view) = member_of_three(2);
+    run(&mut node, 1_000);
+    let ballot = Ballot { round: 0, place: 0 };
+    let prepare = FrameBody::Prepare { ballot, change: Change::empty(&view) };
+    node.handle_input(at(1_010), frame(0, 2, &view, 1, prepare));
+    let base = view.id();
+    let said = frames(run(&mut node, 1_500));
+    let accepted = (at(1_010), addr(0), FrameBody::Accepted { ballot, base });
+    // Looked at with each heartbeat, a check_timeout of 250 ms after it was accepted at the earliest.
+    let why = UnfinishedReason::Accepted;
+    let unfinished = (at(1_400), addr(0), FrameBody::Unfinished { base, why });
+    assert_eq!(said, [accepted, unfinished]);
+}
+
+#[test]
+//= docs/protocol.md#vw-23
+fn the_first_in_office_finishes_a_view_with_an_empty_change() {
+    let (mut node, view) = member_of_three(0);
+    run(&mut node, 1_000);
+    let unfinished = FrameBody::Unfinished { base: view.id(), why: UnfinishedReason::Fenced };
+    node.handle_input(at(1_010), frame(2, 0, &view, 1, unfinished));
+    let said = frames(run(&mut node, 1_100));
+    let prepare = FrameBody::Prepare { ballot: Ballot { round: 0, place: 0 }, change: Change::empty(&view) };
+    assert_eq!(said, [1, 2].map(|n| (at(1_015), addr(n), prepare.clone())));
+}
