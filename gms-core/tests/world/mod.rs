@@ -4,6 +4,7 @@
 //! back or installs a view without itself, and whoever is removed for silence was isolated before.
 
 #![allow(dead_code, reason = "each test file uses a part of this")]
+#![allow(clippy::print_stdout, reason = "a trace for whoever looks for the cause of a failure")]
 
 mod network;
 
