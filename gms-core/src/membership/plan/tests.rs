@@ -46,6 +46,7 @@ struct Desk {
     fencing: Fencing,
     history: History,
     running: Option<Timestamp>,
+    proof_expected_until: Option<Timestamp>,
 }
 
 impl Desk {
@@ -60,6 +61,7 @@ impl Desk {
             fencing: Fencing::default(),
             history: History::new(at(0)),
             running: None,
+            proof_expected_until: None,
         }
     }
 
@@ -85,6 +87,7 @@ impl Desk {
             joiners: &self.joiners,
             fencing: &self.fencing,
             history: &self.history,
+            proof_expected_until: self.proof_expected_until,
             check_ends_before: &check_ends_before,
         };
         build(self.stand.scene(), agenda)
@@ -228,4 +231,18 @@ fn where_everybody_leaves_the_proposer_stays_for_one_view_more() {
 #[test]
 fn the_last_contact_with_a_stranger_is_the_origin_of_time() {
     assert_eq!(last_contact(&Contacts::default(), &id(1)), Timestamp::ZERO);
+}
+
+#[test]
+//= docs/protocol.md#vw-1
+fn one_that_is_gone_waits_for_the_proof_of_another_death_but_not_where_somebody_leaves() {
+    let mut desk = Desk::new();
+    desk.condemned.push(Condemned { member: id(2), evidence: evidence(Verdict::Gone, &[]), gone: true });
+    desk.proof_expected_until = Some(at(2_000));
+    assert_eq!(desk.plan(), Plan::Wait(Some(at(2_000))));
+    desk.proof_expected_until = Some(desk.stand.scene().now);
+    assert!(matches!(desk.plan(), Plan::Ready(_)));
+    desk.proof_expected_until = Some(at(2_000));
+    desk.queue.leave(id(4));
+    assert!(matches!(desk.plan(), Plan::Ready(_)));
 }
