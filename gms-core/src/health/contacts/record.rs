@@ -12,6 +12,8 @@ use super::links::Link;
 /// Send times remembered per member. A heartbeat interval is at least T/5 apart from the next, answers and requests
 /// add some: 32 reach back further than T in any configuration that keeps the default ratio.
 const SENT_MEMORY: usize = 32;
+/// What a datagram may take beyond two smoothed round trips before it counts as lost: scheduling on a loaded machine.
+const TRANSIT_MARGIN: Duration = Duration::from_millis(20);
 /// Kinds of heads whose newest echo is kept: older view, base with nothing accepted, base with a change accepted, next
 /// view. One more than ever counts at a time.
 const ECHO_MEMORY: usize = 5;
@@ -261,12 +263,23 @@ impl Record {
         let sent = self.sent[slot(echo.number)];
         if echo.number > self.newest_echo_number {
             self.newest_echo_number = echo.number;
-            self.link.count_echo(echo.number);
             let held = Duration::from_micros(u64::from(echo.age_us));
             self.link.measure_rtt(at.since(sent).saturating_sub(held));
         }
+        self.judge_way_out(echo.number, at);
         self.remember_echo(Shown { view: head.view, accepted: head.accepted }, sent);
         Some(sent)
+    }
+
+    /// Whether the newest datagram that should have arrived there before it spoke had done so.
+    fn judge_way_out(&mut self, echoed: u64, at: Timestamp) {
+        let Some(rtt) = self.link.rtt() else { return };
+        let before = at - rtt * 2 - TRANSIT_MARGIN;
+        let oldest = self.last_number.saturating_sub(SENT_MEMORY as u64 - 1).max(1);
+        let due = (oldest..=self.last_number).rev().find(|n| self.sent[slot(*n)] <= before);
+        if let Some(number) = due {
+            self.link.count_echo(number, echoed >= number);
+        }
     }
 
     fn remember_echo(&mut self, shown: Shown, sent: Timestamp) {
