@@ -1,4 +1,48 @@
 //! Group membership: an agreed answer to "who is in my cluster, and who just died?"
+//!
+//! Members of a cluster pass through one sequence of [`View`]s: numbered, ordered member lists. Each is decided by more
+//! than half of the weight of the one before, so there are never two with one number, and never two halves of a partition
+//! that both go on. A member that is silent, or whose process is gone, is found by its neighbour in a ring, checked once
+//! more by the coordinator, and removed; a member that loses contact with the majority is isolated *before* the others go
+//! on without it. The rules stand in `docs/protocol.md`; code that obeys one names it.
+//!
+//! # Entry points
+//!
+//! - [`Gms`], for who wants to be a member: [`Gms::builder`] and a [`Transport`](transport::Transport) give a handle and an
+//!   [`EventStream`]. It needs the feature `runtime`. The crate `gms-udp` has a transport over UDP and TCP.
+//! - [`Node`], for who drives the protocol by hand, in a simulator or an event loop of one's own: a state machine without
+//!   sockets, threads, clocks or chance. `docs/driving.md` shows the loop.
+//!
+//! Either way the application sees [`Event`]s. The ones to act on are
+//! [`ViewInstalled`](Event::ViewInstalled), whose view number serves as a fencing token, and
+//! [`Isolated`](Event::Isolated), after which others may act in this member's place.
+//!
+//! # A member
+//!
+//! ```
+//! # #[cfg(feature = "runtime")]
+//! use gms_core::{Event, Gms, transport::Transport};
+//!
+//! # #[cfg(feature = "runtime")]
+//! async fn watch(transport: impl Transport) -> Result<(), Box<dyn std::error::Error>> {
+//!     let (gms, mut events) = Gms::builder("orders").join(["10.0.0.1:7790"]).start(transport).await?;
+//!     while let Some(event) = events.next().await {
+//!         match event {
+//!             Event::ViewInstalled(change) => println!("view {}: {} members", change.view.number(), change.view.len()),
+//!             Event::Isolated(_) => println!("stop acting for the cluster"),
+//!             _ => {}
+//!         }
+//!     }
+//!     gms.leave().await;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Features
+//!
+//! - `runtime` (default): [`Gms`], its driver and the [`transport::Transport`] trait, on tokio. Without it the crate has no
+//!   threads, sockets or clocks.
+//! - `testing`: a network in memory, `runtime::memory`, for tests over whole members.
 
 pub mod codec;
 pub mod config;

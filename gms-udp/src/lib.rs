@@ -46,3 +46,8 @@ mod transport;
 pub use error::{BindError, Protocol};
 pub use limits::{CHECK_BYTES_MAX, Limits};
 pub use transport::{UdpBuilder, UdpTransport};
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

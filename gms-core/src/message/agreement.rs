@@ -94,7 +94,7 @@ pub struct Decided {
     pub digest: Digest,
 }
 
-/// What [`FrameBody::Install`] carries.
+/// What [`FrameBody::Install`](super::FrameBody::Install) carries.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Installation {
     /// Decided changes, oldest first, each the base of the next.

@@ -97,7 +97,7 @@ pub enum DatagramBody {
     SuspectMembers {
         /// The accusation's id.
         accusation: AccusationId,
-        /// The accused, at most [`SUSPECT_REQUESTS_PER_DATAGRAM`] in a datagram.
+        /// The accused, at most [`SUSPECT_REQUESTS_PER_DATAGRAM`](super::SUSPECT_REQUESTS_PER_DATAGRAM) in a datagram.
         requests: Vec<SuspectRequest>,
     },
     /// Coordinator to all: a suspicion is cleared. Never counts as contact with the member. Not answered.
