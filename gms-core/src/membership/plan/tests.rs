@@ -37,7 +37,7 @@ fn expelled(n: u8) -> Expelled {
     Expelled { member: id(n), reason: "test".into(), by: "m1".into() }
 }
 
-/// m0, in office in a view of six, 1.5 s after it heard the last of those that it condemns.
+/// m0, in office in a view of six, a little more than R after it installed that view and heard anybody.
 struct Desk {
     stand: Stand,
     queue: Queue,

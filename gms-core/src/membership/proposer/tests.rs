@@ -185,12 +185,13 @@ fn a_ballot_is_never_used_twice_even_where_its_proposer_did_not_promise_it() {
     let mut desk = Desk::successor();
     desk.sends(100);
     desk.refused(Ballot { round: 1, place: 1 }, &Refusal::Promised(Ballot { round: 1, place: 0 }));
-    let asked = |view, round| promise(view, Ballot { round, place: 1 }, &[(id(0), Verdict::Silent)]);
-    assert_eq!(desk.sends(150), to_each(&[0, 1, 2], &asked(&desk.stand.view, 2)));
+    let view = desk.stand.view.clone();
+    let asked = |round| promise(&view, Ballot { round, place: 1 }, &[(id(0), Verdict::Silent)]);
+    assert_eq!(desk.sends(150), to_each(&[0, 1, 2], &asked(2)));
     let acting = std::mem::replace(&mut desk.acting, Acting::No);
     assert_eq!(desk.sends(160), []);
     desk.acting = acting;
-    assert_eq!(desk.sends(170), to_each(&[0, 1, 2], &asked(&desk.stand.view, 3)), "after it stood down");
+    assert_eq!(desk.sends(170), to_each(&[0, 1, 2], &asked(3)), "after it stood down");
 }
 
 #[test]
