@@ -77,6 +77,7 @@ pub(crate) struct Stand {
     pub(crate) me: Member,
     pub(crate) view: View,
     pub(crate) contacts: Contacts,
+    pub(crate) coordinator_is_idle: bool,
 }
 
 impl Stand {
@@ -84,7 +85,7 @@ impl Stand {
     pub(crate) fn new(view: View, me: u8) -> Self {
         let mut contacts = Contacts::default();
         contacts.install(&view, Timestamp::ZERO);
-        Self { now: Timestamp::ZERO, me: member(me), view, contacts }
+        Self { now: Timestamp::ZERO, me: member(me), view, contacts, coordinator_is_idle: false }
     }
 
     /// The scene at `millis` from the origin.
@@ -103,7 +104,7 @@ impl Stand {
             isolated: false,
             sick: false,
             leaving: false,
-            coordinator_is_idle: false,
+            coordinator_is_idle: self.coordinator_is_idle,
         }
     }
 

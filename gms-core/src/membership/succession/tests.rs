@@ -1,20 +1,15 @@
 use super::*;
-use crate::health::contacts::Contacts;
 use crate::message::{Answers, Flags, Head};
 use crate::outbox::Action;
-use crate::testing::{CLUSTER, id, member, view_of};
-use crate::view::View;
+use crate::testing::{Stand, head, id, member, view_of};
 
 const BALLOT: Ballot = Ballot { round: 1, place: 1 };
 
 struct Voter {
-    view: View,
-    me: Member,
-    contacts: Contacts,
+    stand: Stand,
     acceptor: Acceptor,
     desk: PromiseDesk,
     out: Outbox,
-    coordinator_is_idle: bool,
 }
 
 fn at(millis: u64) -> Timestamp {
@@ -23,71 +18,28 @@ fn at(millis: u64) -> Timestamp {
 
 /// m2 votes, m1 asks, m0 is in office. T is 1 s, R 1.25 s.
 fn voter() -> Voter {
-    let view = view_of(4);
-    let mut contacts = Contacts::default();
-    contacts.install(&view, at(0));
     let (acceptor, desk) = (Acceptor::default(), PromiseDesk::default());
-    Voter {
-        view,
-        me: member(2),
-        contacts,
-        acceptor,
-        desk,
-        out: Outbox::default(),
-        coordinator_is_idle: false,
-    }
+    Voter { stand: Stand::new(view_of(4), 2), acceptor, desk, out: Outbox::default() }
 }
 
 impl Voter {
     fn hear_coordinator(&mut self, now: u64, flags: Flags) {
-        let head = Head {
-            cluster: CLUSTER.tag(),
-            sender: id(0).short(),
-            recipient: id(2).short(),
-            view: self.view.id(),
-            accepted: None,
-            flags,
-            number: now,
-            echo: None,
-        };
-        self.contacts.handle_datagram(0, &head, Answers::Nothing, at(now));
-    }
-
-    fn scene(&self, now: u64) -> Scene<'_> {
-        Scene {
-            now: at(now),
-            me: &self.me,
-            view: &self.view,
-            contacts: &self.contacts,
-            isolated: false,
-            sick: false,
-            leaving: false,
-            coordinator_is_idle: self.coordinator_is_idle,
-        }
+        let head = Head { flags, ..head(0, 2, &self.stand.view, now) };
+        self.stand.contacts.handle_datagram(0, &head, Answers::Nothing, at(now));
     }
 
     fn ask(&mut self, now: u64, verdict: Verdict) -> Vec<Action> {
         let verdicts = [(id(0), verdict)];
         let question =
             PromiseQuestion { asker: id(1), ballot: BALLOT, verdicts: &verdicts, i_am_paused: false };
-        let mut desk = std::mem::take(&mut self.desk);
-        let mut acceptor = std::mem::take(&mut self.acceptor);
-        let mut out = std::mem::take(&mut self.out);
-        desk.handle_promise(self.scene(now), &mut acceptor, question, &mut out);
-        let actions = out.drain();
-        (self.desk, self.acceptor, self.out) = (desk, acceptor, out);
-        actions
+        self.desk.handle_promise(self.stand.at(now), &mut self.acceptor, question, &mut self.out);
+        self.out.drain()
     }
 
     fn probe_done(&mut self, now: u64, outcome: ProbeOutcome) -> Vec<Action> {
-        let mut desk = std::mem::take(&mut self.desk);
-        let mut acceptor = std::mem::take(&mut self.acceptor);
-        let mut out = std::mem::take(&mut self.out);
-        let mine = desk.handle_probe_done(self.scene(now), &mut acceptor, ProbeId(1), outcome, &mut out);
-        assert!(mine);
-        let actions = out.drain();
-        (self.desk, self.acceptor, self.out) = (desk, acceptor, out);
-        actions
+        let scene = self.stand.at(now);
+        assert!(self.desk.handle_probe_done(scene, &mut self.acceptor, ProbeId(1), outcome, &mut self.out));
+        self.out.drain()
     }
 }
 
@@ -99,11 +51,11 @@ fn answer(actions: &[Action]) -> &FrameBody {
 }
 
 fn promised(voter: &Voter) -> FrameBody {
-    FrameBody::Promised { ballot: BALLOT, base: voter.view.id(), accepted: None }
+    FrameBody::Promised { ballot: BALLOT, base: voter.stand.view.id(), accepted: None }
 }
 
 fn refused(voter: &Voter, why: Refusal) -> FrameBody {
-    FrameBody::Refused { ballot: BALLOT, base: voter.view.id(), why }
+    FrameBody::Refused { ballot: BALLOT, base: voter.stand.view.id(), why }
 }
 
 #[test]
@@ -134,7 +86,7 @@ fn an_isolated_or_paused_coordinator_is_not_protected() {
 fn a_coordinator_that_leaves_its_work_undone_is_not_protected() {
     let mut voter = voter();
     voter.hear_coordinator(1_000, Flags::default());
-    voter.coordinator_is_idle = true;
+    voter.stand.coordinator_is_idle = true;
     let actions = voter.ask(1_100, Verdict::Silent);
     assert_eq!(*answer(&actions), promised(&voter));
 }
@@ -151,7 +103,7 @@ fn a_claim_that_the_coordinator_is_gone_is_probed_once_and_decided_by_what_is_se
         assert!(matches!(actions[..], [Action::StartProbe { probe: ProbeId(1), .. }]), "{actions:?}");
         assert_eq!(voter.ask(1_101, Verdict::Gone), [], "asked again, probed once");
         let actions = voter.probe_done(1_110, outcome);
-        let refusal = Refusal::Protected(voter.view.timing().retry_interval());
+        let refusal = Refusal::Protected(voter.stand.view.timing().retry_interval());
         let expected = if grants { promised(&voter) } else { refused(&voter, refusal) };
         assert_eq!(*answer(&actions), expected, "{outcome}");
     }
@@ -161,9 +113,9 @@ fn a_claim_that_the_coordinator_is_gone_is_probed_once_and_decided_by_what_is_se
 //= docs/protocol.md#vw-7
 fn i_do_not_promise_to_somebody_later_in_office_than_me() {
     let mut voter = voter();
-    voter.me = member(0);
+    voter.stand.me = member(0);
     let actions = voter.ask(5_000, Verdict::Gone);
-    let left = voter.view.timing().removal_silence();
+    let left = voter.stand.view.timing().removal_silence();
     assert_eq!(*answer(&actions), refused(&voter, Refusal::Protected(left)));
 }
 
@@ -171,13 +123,13 @@ fn i_do_not_promise_to_somebody_later_in_office_than_me() {
 //= docs/protocol.md#vw-8
 fn a_promise_tells_the_change_accepted_before() {
     let mut voter = voter();
-    let change = std::sync::Arc::new(crate::view::Change::empty(&voter.view));
-    let makes = std::sync::Arc::new(voter.view.apply(&change).unwrap());
+    let change = std::sync::Arc::new(crate::view::Change::empty(&voter.stand.view));
+    let makes = std::sync::Arc::new(voter.stand.view.apply(&change).unwrap());
     let first = Ballot { round: 0, place: 0 };
     voter.acceptor.accept(at(1), first, &change, &makes).unwrap();
     let actions = voter.ask(5_000, Verdict::Silent);
     let accepted = Some((first, (*change).clone()));
-    let expected = FrameBody::Promised { ballot: BALLOT, base: voter.view.id(), accepted };
+    let expected = FrameBody::Promised { ballot: BALLOT, base: voter.stand.view.id(), accepted };
     assert_eq!(*answer(&actions), expected);
 }
 
