@@ -15,6 +15,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) contacts: &'a Contacts,
     /// Whether this member has no two-way contact to a majority.
     pub(crate) isolated: bool,
+    /// Whether it hears a majority all the same, as of the last heartbeat: messages flagged `isolated` are heard too.
+    pub(crate) hears_majority: bool,
     /// Whether this member's application is sick.
     pub(crate) sick: bool,
     /// Whether this member asked to leave.

@@ -102,6 +102,7 @@ impl Stand {
             view: &self.view,
             contacts: &self.contacts,
             isolated: false,
+            hears_majority: false,
             sick: false,
             leaving: false,
             coordinator_is_idle: self.coordinator_is_idle,

@@ -53,6 +53,13 @@ impl QuorumWatch {
     }
 }
 
+/// Whether anything was read within `span` from members that make a majority with this one.
+pub(crate) fn hears_majority(scene: Scene<'_>, span: Duration) -> bool {
+    let is_heard = |id: &MemberId| scene.contacts.get(id).is_some_and(|r| r.is_heard(scene.now, span));
+    let weight = quorum::weight_of(scene.view, |id| scene.is_me(id) || is_heard(id));
+    quorum::is_majority(weight, scene.view.weight())
+}
+
 /// The weight in contact within R, own included.
 pub(crate) fn report(scene: Scene<'_>) -> QuorumReport {
     let span = scene.timing().removal_silence();

@@ -45,6 +45,7 @@ macro_rules! scene {
             view: &$desk.view,
             contacts: &$desk.contacts,
             isolated: $desk.isolated,
+            hears_majority: false,
             sick: $desk.sick,
             leaving: false,
             coordinator_is_idle: false,

@@ -47,6 +47,7 @@ macro_rules! scene {
             view: &$member.view,
             contacts: &$member.contacts,
             isolated: !$member.isolation.is_connected($now),
+            hears_majority: $member.hears_majority,
             sick: $member.sick,
             leaving: $member.requests.leaving_since().is_some(),
             coordinator_is_idle: $member.coordinator_is_idle,
@@ -96,6 +97,7 @@ pub(super) struct InView {
     strangers: VecDeque<(SocketAddr, Timestamp)>,
     sick: bool,
     heartbeat_at: Timestamp,
+    hears_majority: bool,
     hears_majority_isolated_since: Option<Timestamp>,
     /// Looked at once a heartbeat interval.
     coordinator_is_idle: bool,
@@ -150,6 +152,7 @@ impl InView {
             strangers: VecDeque::new(),
             sick: false,
             heartbeat_at: now,
+            hears_majority: false,
             hears_majority_isolated_since: None,
             coordinator_is_idle: false,
             leave_deadline: None,

@@ -128,6 +128,11 @@ impl Record {
         now.since(last) <= span
     }
 
+    /// Whether anything was read from it within `span`, flagged or not.
+    pub(crate) fn is_heard(&self, now: Timestamp, span: Duration) -> bool {
+        self.newest.is_some_and(|(_, at)| now.since(at) <= span)
+    }
+
     /// Whether a contact is known to have been sent after `moment`: it echoes what this member sent later than that.
     pub(crate) fn is_proved_after(&self, moment: Timestamp) -> bool {
         self.proved.is_some_and(|at| at > moment)

@@ -108,9 +108,9 @@ impl Health {
         !self.finals.is_running(id) && self.finals.standing(id).is_none()
     }
 
-    /// Whom to check. One that is cut off looks at those that are accused, and at those before it in office, for where
-    /// all are cut off by fences only a new view lifts them; by silence it would check everybody, for verdicts on which
-    /// nobody can decide.
+    /// Whom to check. One that is isolated looks at those that are accused: by silence it would check everybody, for
+    /// verdicts on which nobody can decide. Where it hears a majority all the same, it looks at those before it in office
+    /// too, for where all are isolated by fences only a new view lifts them.
     fn candidates(&self, scene: Scene<'_>) -> Vec<(MemberId, Reason)> {
         let before_me: Vec<MemberId> =
             scene.view.office().map(|m| m.id).take_while(|id| !scene.is_me(id)).collect();
@@ -120,7 +120,7 @@ impl Health {
             if let Some(reason) = self.accused_reason(scene, &id) {
                 found.push((id, reason));
             } else if scene.now >= self.silent_too_long_at(scene, &id)
-                && (!scene.isolated || before_me.contains(&id))
+                && (!scene.isolated || scene.hears_majority && before_me.contains(&id))
             {
                 let in_office = before_me.contains(&id);
                 found.push((id, if in_office { Reason::InOffice } else { Reason::Silent }));

@@ -55,6 +55,7 @@ impl World {
             view: &self.view,
             contacts: &self.contacts,
             isolated: self.isolated,
+            hears_majority: false,
             sick: false,
             leaving: false,
             coordinator_is_idle: false,

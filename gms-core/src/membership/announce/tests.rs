@@ -21,6 +21,7 @@ fn with_scene<R>(view: &View, now: Timestamp, act: impl FnOnce(Scene<'_>) -> R) 
         view,
         contacts: &contacts,
         isolated: false,
+        hears_majority: false,
         sick: false,
         leaving: false,
         coordinator_is_idle: false,

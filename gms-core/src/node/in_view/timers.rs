@@ -6,7 +6,6 @@ use crate::health::quorum_watch::{self, QuorumChange};
 use crate::member::MemberId;
 use crate::message::UnfinishedReason;
 use crate::outbox::Outbox;
-use crate::quorum;
 use crate::time::Timestamp;
 use crate::timer::WakeReason;
 
@@ -49,6 +48,9 @@ impl InView {
     /// What is looked at once a heartbeat interval, because nothing else would notice it.
     fn tick(&mut self, now: Timestamp, out: &mut Outbox) {
         self.update_isolation(now, out);
+        // Half of T: a member that is cut off stops hearing well before it becomes isolated.
+        self.hears_majority =
+            quorum_watch::hears_majority(scene!(self, now), self.view.timing().member_timeout / 2);
         self.update_quorum(now, out);
         self.update_unfinished(now);
         self.coordinator_is_idle = self.is_coordinator_idle(now);
@@ -78,10 +80,7 @@ impl InView {
     //= docs/protocol.md#vw-23
     fn update_unfinished(&mut self, now: Timestamp) {
         let timing = self.view.timing();
-        let isolated_among_many = !self.isolation.is_connected(now) && {
-            let report = quorum_watch::report(scene!(self, now));
-            quorum::is_majority(report.weight_reachable, report.weight_total)
-        };
+        let isolated_among_many = !self.isolation.is_connected(now) && self.hears_majority;
         let since = isolated_among_many.then(|| self.hears_majority_isolated_since.unwrap_or(now));
         self.hears_majority_isolated_since = since;
         let accepted = self.acceptor.accepted().map(|a| a.since);
