@@ -233,6 +233,7 @@ pub(crate) const fn stop_name(reason: &StopReason) -> &'static str {
         StopReason::Excluded => "excluded",
         StopReason::QuorumLost => "quorum_lost",
         StopReason::Aborted => "aborted",
+        StopReason::TransportFailed(_) => "transport_failed",
         _ => "unknown",
     }
 }

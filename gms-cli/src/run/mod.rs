@@ -192,6 +192,7 @@ fn end(args: &RunArgs, reason: &StopReason) -> Result<Code, Failure> {
             Code::QuorumLost,
             "the majority was lost for too long, and --quorum-loss is leave: start it anew when the others are back",
         ),
+        StopReason::TransportFailed(why) => failure(Code::Fault, &format!("{why}: start the member again")),
         StopReason::Aborted => failure(Code::Fault, "told to stop at once: the others find this member gone"),
         other => failure(Code::Fault, &format!("stopped: {other:?}; look at the log")),
     }
