@@ -164,9 +164,10 @@ fn excluded(view: u64, cause: &ExclusionCause, names: &Names) -> Value {
             json!({ "view": view, "cause": "expelled", "evidence": null, "reason": reason, "by": by })
         }
         ExclusionCause::Unknown => json!({ "view": view, "cause": "unknown", "evidence": null }),
-        ExclusionCause::GaveWay { to } => {
-            json!({ "view": view, "cause": "gave_way", "evidence": null, "to": to.to_string() })
-        }
+        ExclusionCause::GaveWay { to, at } => json!({
+            "view": view, "cause": "gave_way", "evidence": null,
+            "to": to.to_string(), "coordinator": at.to_string(),
+        }),
     }
 }
 

@@ -104,6 +104,8 @@ pub enum ExclusionCause {
     GaveWay {
         /// The older cluster.
         to: ClusterId,
+        /// Where its coordinator is: the way in.
+        at: SocketAddr,
     },
 }
 

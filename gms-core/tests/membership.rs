@@ -4,7 +4,7 @@ mod world;
 
 use std::time::Duration;
 
-use gms_core::event::{Event, SeedAnswer, State, StopReason};
+use gms_core::event::{Event, ExclusionCause, SeedAnswer, State, StopReason};
 use gms_core::input::Command;
 use gms_core::member::Weight;
 use gms_core::message::JoinRefusal;
@@ -308,4 +308,94 @@ fn a_sick_member_is_removed_as_if_silent() {
     world.command(2, Command::SetSick(true));
     assert!(world.run_until(3 * SECOND, |w| w.view(0).len() == 3), "{}", world.describe());
     assert!(world.run_until(3 * SECOND, |w| w.processes[2].node.is_stopped()), "{}", world.describe());
+}
+
+/// Runs until all members are in one view of `n`; who gave way to an older cluster comes back by the way that it was told.
+fn all_come_back(world: &mut World, n: usize) -> bool {
+    for _ in 0..200 {
+        world.run_for(Duration::from_millis(100));
+        for index in 0..world.processes.len() {
+            let process = &world.processes[index];
+            let gave_way = process.events.iter().find_map(|(_, e)| match e {
+                Event::Excluded { cause: ExclusionCause::GaveWay { at, .. }, .. } => Some(*at),
+                _ => None,
+            });
+            let Some(at) = gave_way.filter(|_| process.is_alive) else { continue };
+            let host = process.host;
+            world.kill(index);
+            let seeds = world.seeds.clone();
+            world.seeds.push(at);
+            world.start(host);
+            world.seeds = seeds;
+        }
+        if world.all_in_one_view(n) {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+//= docs/protocol.md#vw-10
+fn seeds_that_restart_before_they_are_missed_come_back_into_their_cluster() {
+    for seed in 0..10 {
+        let mut world = World::with_members(seed, 7);
+        let cluster = world.view(6).cluster();
+        (0..3).for_each(|i| world.kill(i));
+        world.run_for(Duration::from_millis(100 * (seed % 4)));
+        (0..3).for_each(|host| {
+            world.start(host);
+        });
+        assert!(all_come_back(&mut world, 7), "seed {seed}: {}", world.describe());
+        assert_eq!(world.view(6).cluster(), cluster);
+    }
+}
+
+#[test]
+//= docs/protocol.md#vw-10
+fn the_only_seed_restarts_into_its_cluster() {
+    for seed in 0..10 {
+        let mut world = World::new(seed);
+        world.seeds.truncate(1);
+        (0..3).for_each(|host| {
+            world.start(host);
+        });
+        assert!(world.run_until(10 * SECOND, |w| w.all_in_one_view(3)), "{}", world.describe());
+        world.run_for(SECOND);
+        let cluster = world.view(1).cluster();
+        world.kill(0);
+        world.run_for(Duration::from_millis(300 * (seed % 3)));
+        world.start(0);
+        assert!(all_come_back(&mut world, 3), "seed {seed}: {}", world.describe());
+        assert_eq!(world.view(1).cluster(), cluster);
+        let founded =
+            world.processes.iter().skip(3).filter(|p| {
+                p.events.iter().any(|(_, e)| matches!(e, Event::Joined { view } if view.len() == 1))
+            });
+        assert!(founded.count() <= 1, "it does not found again and again");
+    }
+}
+
+#[test]
+//= docs/protocol.md#vw-10
+fn two_clusters_of_one_name_both_say_so_and_stay_apart() {
+    let mut world = World::new(4);
+    world.seeds = vec![world::address(0)];
+    (0..3).for_each(|host| {
+        world.start(host);
+    });
+    assert!(world.run_until(10 * SECOND, |w| w.all_in_one_view(3)), "{}", world.describe());
+    world.seeds = vec![world::address(10)];
+    (10..13).for_each(|host| {
+        world.start(host);
+    });
+    world.run_for(5 * SECOND);
+    // A member of the first cluster learns of a seed of the second.
+    world.command(0, Command::Seeds(vec![world::address(0), world::address(10)]));
+    world.run_for(5 * SECOND);
+    let told = |index: usize| {
+        world.processes[index].events.iter().any(|(_, e)| matches!(e, Event::ClusterConflict { .. }))
+    };
+    assert!((0..3).any(told) && (3..6).any(told), "{}", world.describe());
+    assert_eq!((world.view(0).len(), world.view(3).len()), (3, 3));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::event::Event;
 use crate::member::{ClusterId, Member, canonical};
-use crate::message::{ClusterInfo, DatagramBody, Membership};
+use crate::message::{ClusterInfo, DatagramBody, FrameBody, Membership};
 use crate::outbox::Outbox;
 use crate::scene::Scene;
 use crate::time::Timestamp;
@@ -37,6 +37,8 @@ pub(crate) const fn is_padded(padding: &[u8]) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct GiveWay {
     pub(crate) to: ClusterId,
+    /// Where its coordinator is.
+    pub(crate) coordinator: SocketAddr,
 }
 
 /// Speaks for the cluster towards seeds and joiners.
@@ -146,14 +148,20 @@ impl Announcer {
             return None;
         }
         if scene.view.len() > 1 {
-            if other.size > 1 {
-                self.report_conflict(scene.now, other, out);
+            if other.size > 1 && self.report_conflict(scene.now, other, out) {
+                // The other side hears of it too, and says so to its own users.
+                let info = self.cluster_info(scene, scene.view.coordinator());
+                out.frame_to(
+                    other.endpoint.check_addr,
+                    other.coordinator.short(),
+                    FrameBody::Coordinator(info),
+                );
             }
             return None;
         }
         // An isolated cluster admits nobody: giving way to it would leave this process in none.
         let gives_way = self.may_give_way && !other.isolated && self.is_before_us(scene, other);
-        gives_way.then_some(GiveWay { to: other.cluster })
+        gives_way.then_some(GiveWay { to: other.cluster, coordinator: other.endpoint.addr })
     }
 
     /// Whether the other cluster goes on when this process, alone in its own, meets it.
@@ -168,11 +176,12 @@ impl Announcer {
         other.age > own_age
     }
 
-    fn report_conflict(&mut self, now: Timestamp, other: &Membership, out: &mut Outbox) {
+    /// Returns whether this is news.
+    fn report_conflict(&mut self, now: Timestamp, other: &Membership, out: &mut Outbox) -> bool {
         self.conflicts.retain(|(_, at)| now.since(*at) < CONFLICT_AGAIN);
         let known = self.conflicts.iter().any(|(cluster, _)| *cluster == other.cluster);
         if known || self.conflicts.len() == CONFLICTS_MAX {
-            return;
+            return false;
         }
         self.conflicts.push((other.cluster, now));
         out.event(Event::ClusterConflict {
@@ -180,6 +189,7 @@ impl Announcer {
             other_coordinator: other.endpoint.addr,
             other_size: other.size,
         });
+        true
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! It is in when a view contains it; the view's arrival is the node's business.
 
-use std::collections::VecDeque;
+mod sent;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -20,8 +21,11 @@ use crate::time::Timestamp;
 use crate::timer::WakeReason;
 
 use super::announce::QUESTION_PADDING;
+use sent::{Purpose, Sent};
+
 use super::founding::{Founding, Ground, Step, draw_cluster_id};
 use super::seeds::Seeds;
+use super::strays::Strays;
 
 /// First and longest wait between two rounds of questions to the seeds.
 const ASK_AFTER_MIN: Duration = Duration::from_millis(50);
@@ -35,8 +39,6 @@ const REDIRECT_MIN: Duration = Duration::from_millis(20);
 /// fit which the timing is made for.
 const PACE_MIN: Duration = Duration::from_millis(100);
 const PACE_MAX: Duration = Duration::from_secs(1);
-/// Frames whose failure is still of interest. Each round sends at most a handful a seed.
-const SENT_MAX: usize = 256;
 
 /// How joining ended, where it did not end with a view.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,14 +47,6 @@ pub(crate) enum JoinOutcome {
     Found(ClusterId),
     /// It could not join.
     Failed(JoinFailure),
-}
-
-/// What a frame was sent for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Purpose {
-    Seed(SocketAddr),
-    Join,
-    Founder(MemberId),
 }
 
 /// The newest join sent.
@@ -74,6 +68,7 @@ pub(crate) struct Joining {
     overrides: TimingOverrides,
     timing: Timing,
     rng: Rng,
+    strays: Strays,
     started: Timestamp,
     deadline: Timestamp,
     seeds: Seeds,
@@ -88,7 +83,7 @@ pub(crate) struct Joining {
     asked: Option<Asked>,
     /// When a coordinator last said anything to this process's joins, or when the first join went out.
     last_word: Option<Timestamp>,
-    sent: VecDeque<(FrameToken, Purpose)>,
+    sent: Sent,
     refusal: Option<JoinRefusal>,
     outcome: Option<JoinOutcome>,
     is_over: bool,
@@ -111,6 +106,7 @@ impl Joining {
             me: me.clone(),
             cluster_name: name.clone(),
             overrides: config.timing.clone(),
+            strays: Strays::default(),
             rng,
             started: now,
             deadline: now + config.join_timeout,
@@ -123,7 +119,7 @@ impl Joining {
             first_cluster_at: None,
             asked: None,
             last_word: None,
-            sent: VecDeque::new(),
+            sent: Sent::default(),
             refusal: None,
             is_over: alone.is_some(),
             outcome: alone,
@@ -247,10 +243,10 @@ impl Joining {
         failure: SendFailure,
         out: &mut Outbox,
     ) {
-        let Some(found) = self.sent.iter().position(|(t, _)| *t == token).filter(|_| !self.is_over) else {
+        let purpose = self.sent.take(token);
+        if self.is_over || purpose.is_none() {
             return;
-        };
-        let purpose = self.sent.remove(found).map(|(_, purpose)| purpose);
+        }
         let refused = failure == SendFailure::Refused;
         match purpose {
             Some(Purpose::Seed(addr)) if refused => self.seeds.record_refused(addr),
@@ -265,6 +261,13 @@ impl Joining {
             _ => {}
         }
         self.advance(now, out);
+    }
+
+    /// Somebody speaks for a cluster to an incarnation that was at this address before.
+    pub(crate) fn handle_stray(&mut self, now: Timestamp, from: SocketAddr, out: &mut Outbox) {
+        if !self.is_over {
+            self.strays.ask(now, ASK_AFTER_MIN, from, (&self.cluster_name, self.me.id), out);
+        }
     }
 
     /// Does what is due.
@@ -311,7 +314,7 @@ impl Joining {
             let token = out.frame_to(founder.endpoint.check_addr, ShortId::default(), body);
             sent.push((token, Purpose::Founder(founder.member)));
         }
-        self.remember(sent);
+        self.sent.remember(sent);
         let wait = ASK_AFTER_MIN.saturating_mul(1 << self.rounds.min(8)).min(ASK_AFTER_MAX);
         let jitter = u64::try_from((wait / 2).as_nanos()).unwrap_or(u64::MAX);
         self.ask_at = now + wait * 3 / 4 + Duration::from_nanos(self.rng.u64(0..=jitter));
@@ -345,7 +348,7 @@ impl Joining {
                 sent.push((self.send_join(addr, member, out), Purpose::Seed(addr)));
             }
         }
-        self.remember(sent);
+        self.sent.remember(sent);
         self.asked = Some(Asked { cluster: best.cluster, coordinator: best.coordinator, at: now });
         self.join_at = Some(now + again);
     }
@@ -354,12 +357,6 @@ impl Joining {
         let (cluster_name, member) = (self.cluster_name.clone(), self.me.clone());
         let body = FrameBody::Join { cluster_name, member, timing: self.overrides.clone() };
         out.frame_to(to, recipient.short(), body)
-    }
-
-    fn remember(&mut self, sent: Vec<(FrameToken, Purpose)>) {
-        self.sent.extend(sent);
-        let surplus = self.sent.len().saturating_sub(SENT_MAX);
-        self.sent.drain(..surplus);
     }
 
     fn with_founding(
@@ -379,8 +376,8 @@ impl Joining {
         };
         let mut step = Step { now, ground: &ground, rng: &mut self.rng, out, sent: Vec::new() };
         act(&mut self.founding, &mut step);
-        let sent = step.sent.into_iter().map(|(token, addr)| (token, Purpose::Seed(addr))).collect();
-        self.remember(sent);
+        let sent = step.sent.into_iter().map(|(token, addr)| (token, Purpose::Seed(addr)));
+        self.sent.remember(sent);
     }
 
     fn fail(&mut self, now: Timestamp) {

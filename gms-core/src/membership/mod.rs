@@ -14,6 +14,7 @@ pub(crate) mod plan;
 pub(crate) mod proposer;
 pub(crate) mod requests;
 mod seeds;
+pub(crate) mod strays;
 pub(crate) mod succession;
 
 #[cfg(test)]

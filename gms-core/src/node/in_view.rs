@@ -32,6 +32,7 @@ use crate::membership::fencing::Fencing;
 use crate::membership::history::History;
 use crate::membership::proposer::Proposer;
 use crate::membership::requests::{Queue, Requests};
+use crate::membership::strays::Strays;
 use crate::membership::succession::PromiseDesk;
 use crate::message::Flags;
 use crate::outbox::Outbox;
@@ -94,6 +95,7 @@ pub(super) struct InView {
     leaves_by: Option<Timestamp>,
     admission: Admission,
     announcer: Announcer,
+    strays: Strays,
     strangers: VecDeque<(SocketAddr, Timestamp)>,
     sick: bool,
     heartbeat_at: Timestamp,
@@ -148,6 +150,7 @@ impl InView {
             departures: None,
             leaves_by: None,
             admission: Admission::new(rng.u64(..)),
+            strays: Strays::default(),
             announcer: Announcer::new(started_at, now, founded && config.has_seeds),
             strangers: VecDeque::new(),
             sick: false,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::config::{Config, ConfigError, Timing};
 use crate::event::{Event, QuorumReport, State, Status, StopReason};
 use crate::input::{Command, Input};
-use crate::member::{Member, canonical};
+use crate::member::{ClusterTag, Member, canonical};
 use crate::membership::announce;
 use crate::membership::joining::{JoinOutcome, Joining};
 use crate::message::{CheckAnswer, DatagramBody, FrameBody, Installation};
@@ -325,6 +325,11 @@ impl Node {
                     //= docs/protocol.md#fd-5
                     DatagramBody::HeartbeatRequest { target, request, .. } if target == self.me.id => {
                         self.answer_as_joiner(now, from, &datagram.head, request);
+                    }
+                    _ if datagram.head.cluster != ClusterTag::NONE
+                        && datagram.head.recipient != self.me.id.short() =>
+                    {
+                        joining.handle_stray(now, from, &mut self.out);
                     }
                     _ => {}
                 }

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use crate::codec::{self, DecodeError};
-use crate::event::{State, StopReason};
+use crate::event::{Event, ExclusionCause, State, StopReason};
 use crate::evidence::Verdict;
 use crate::input::{Command, CommandToken, Input};
 use crate::member::Member;
@@ -336,6 +336,10 @@ impl Driver {
 
     fn collect(&mut self) {
         while let Some(output) = self.node.poll_output() {
+            if let Output::Event(Event::Excluded { cause: ExclusionCause::GaveWay { at, .. }, .. }) = &output
+            {
+                self.life.remember_way(*at);
+            }
             self.outputs.push(output);
         }
     }

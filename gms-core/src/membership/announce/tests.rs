@@ -2,6 +2,7 @@ use super::*;
 use crate::health::contacts::Contacts;
 use crate::message::ClusterInfo;
 use crate::outbox::Action;
+use crate::output::Destination;
 use crate::testing::{CLUSTER, addr, id, member, view_of};
 use crate::view::{View, ViewId};
 
@@ -130,7 +131,15 @@ fn two_clusters_of_one_name_are_reported_once_a_minute() {
     let mut hear = |now, size| {
         let heard = info(OLDER, size, Duration::from_secs(60));
         with_scene(&view_of(2), at(now), |s| announcer.handle_cluster_info(s, &heard, &mut out));
-        out.drain()
+        let mut actions = out.drain();
+        // The other side is told too, each time that it is reported here.
+        if let Some(Action::FrameTo { to, body: FrameBody::Coordinator(own), .. }) = actions.last() {
+            assert_eq!(*to, Destination::Address(addr(7)));
+            assert_eq!(own.membership.as_ref().map(|m| m.cluster), Some(CLUSTER));
+            actions.pop();
+            assert_eq!(actions.len(), 1);
+        }
+        actions
     };
     let conflict = Action::Event(Event::ClusterConflict {
         other_cluster: OLDER,

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::health::contacts::Contact;
+use crate::member::ClusterTag;
 use crate::membership::announce;
 use crate::message::{Answers, Datagram, DatagramBody, Head};
 use crate::outbox::Outbox;
@@ -28,8 +29,16 @@ impl InView {
                 }
                 return;
             }
-            DatagramBody::Coordinator(info) => return self.handle_cluster_info(now, info, out),
+            DatagramBody::Coordinator(info) => {
+                let is_firsthand = info.membership.as_ref().is_some_and(|m| m.endpoint.addr == from);
+                return self.handle_cluster_info(now, from, info, is_firsthand, out);
+            }
             _ => {}
+        }
+        if head.cluster != self.view.cluster().tag() && head.cluster != ClusterTag::NONE {
+            let patience = self.view.timing().heartbeat_interval / 2;
+            let me = (self.view.cluster_name(), self.me.id);
+            return self.strays.ask(now, patience, from, me, out);
         }
         let is_mine = head.cluster == self.view.cluster().tag() && head.recipient == self.me.id.short();
         if !is_mine || head.sender == self.me.id.short() || self.leaves_by.is_some() {
@@ -44,7 +53,10 @@ impl InView {
         };
         let contact = self.contacts.handle_datagram(place, head, answers, received_at);
         self.handle_contact(now, &contact, head, out);
-        self.handle_body(now, &contact, body, out);
+        // What came late or twice is no news, whatever it says; everything that matters is repeated.
+        if contact.fresh {
+            self.handle_body(now, &contact, body, out);
+        }
     }
 
     fn handle_body(&mut self, now: Timestamp, contact: &Contact, body: &DatagramBody, out: &mut Outbox) {

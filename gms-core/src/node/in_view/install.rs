@@ -153,7 +153,7 @@ impl InView {
             FrameBody::FoundPromise { .. } | FrameBody::FoundAccept { .. } => {
                 out.reply(reply, head.sender, FrameBody::Coordinator(self.cluster_info(now)));
             }
-            FrameBody::Coordinator(info) => self.handle_cluster_info(now, info, out),
+            FrameBody::Coordinator(info) => self.handle_cluster_info(now, from, info, true, out),
             FrameBody::Join { cluster_name, member, timing } => {
                 self.handle_join(now, reply, cluster_name, member, timing, out);
             }
@@ -220,7 +220,16 @@ impl InView {
         self.health.handle_replaced(scene!(self, now), replaced, id, out);
     }
 
-    pub(super) fn handle_cluster_info(&mut self, now: Timestamp, info: &ClusterInfo, out: &mut Outbox) {
+    /// Takes what a process says about its cluster. `is_firsthand`: it came from where it says that the coordinator is, or on
+    /// a stream, so that no stray packet makes two clusters out of one.
+    pub(super) fn handle_cluster_info(
+        &mut self,
+        now: Timestamp,
+        from: SocketAddr,
+        info: &ClusterInfo,
+        is_firsthand: bool,
+        out: &mut Outbox,
+    ) {
         if let Some(other) = &info.membership
             && other.cluster == self.view.cluster()
             && other.view > self.view.id()
@@ -228,8 +237,14 @@ impl InView {
             let (address, id) = (other.endpoint.check_addr, other.coordinator.short());
             self.catch_up.note_stranger(scene!(self, now), other.view, address, id);
         }
-        if let Some(GiveWay { to }) = self.announcer.handle_cluster_info(scene!(self, now), info, out) {
-            self.end = Some(End::Excluded(ViewId::NONE, ExclusionCause::GaveWay { to }));
+        if !is_firsthand {
+            return;
+        }
+        let meeting = self.announcer.handle_cluster_info(scene!(self, now), info, out);
+        if let Some(GiveWay { to, coordinator }) = meeting {
+            // That coordinator may be who was at this address before; then whoever spoke is the way in.
+            let at = if coordinator == self.me.endpoint.addr { from } else { coordinator };
+            self.end = Some(End::Excluded(ViewId::NONE, ExclusionCause::GaveWay { to, at }));
         }
     }
 

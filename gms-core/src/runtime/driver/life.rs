@@ -96,6 +96,13 @@ impl Life {
         self.neighbours = others.map(|m| m.endpoint.addr).filter(|a| *a != me.endpoint.addr).collect();
     }
 
+    /// Remembers one more address on the way back.
+    pub(super) fn remember_way(&mut self, at: SocketAddr) {
+        if !self.neighbours.contains(&at) {
+            self.neighbours.push(at);
+        }
+    }
+
     /// The node is in a view. Says whether it is one after an exclusion.
     pub(super) const fn joined(&mut self) -> bool {
         self.waits = 0;
