@@ -20,7 +20,7 @@ use crate::event_loop::EventLoop;
 use crate::limits::{CHECK_BYTES_MAX, Limits};
 use crate::outbox::Queued;
 use crate::shared::{Command, Shared};
-use crate::socket::{self, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES};
+use crate::socket::{self, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES, Sockets};
 
 /// A [`Transport`] over one UDP port and the TCP port of the same number.
 ///
@@ -73,14 +73,14 @@ impl UdpBuilder {
     }
 
     /// Opens the transport at `addr` (`IP:PORT`). Port 0 takes one that is free over both protocols; `[::]` takes
-    /// IPv4 too.
+    /// IPv4 too. An address in use is tried again for a quarter of a second, for which tokio's timer must be enabled.
     ///
     /// # Errors
     ///
     /// [`BindError`]; nothing stays open.
     pub async fn bind(self, addr: &str) -> Result<UdpTransport, BindError> {
         let addr: SocketAddr = addr.parse().map_err(|_| BindError::Syntax(addr.to_owned()))?;
-        let sockets = socket::bind(addr, self.receive_buffer, self.send_buffer)?;
+        let sockets = self.bind_patiently(addr).await?;
         let endpoint = self.advertise.unwrap_or_else(|| Endpoint::single(sockets.addr));
         let event_loop = EventLoop::new(sockets, self.limits).map_err(|e| BindError::Loop(e.to_string()))?;
         let shared = event_loop.shared();
@@ -89,6 +89,18 @@ impl UdpBuilder {
             .spawn(move || event_loop.run())
             .map_err(|e| BindError::Loop(e.to_string()))?;
         Ok(UdpTransport { shared, endpoint })
+    }
+
+    /// Binds, and where the address is in use tries again for a moment: a killed process holds its port until its kernel has
+    /// torn it down, and whoever restarts it at once would find it in use.
+    async fn bind_patiently(&self, addr: SocketAddr) -> Result<Sockets, BindError> {
+        for _ in 0..BIND_TRIES {
+            match socket::bind(addr, self.receive_buffer, self.send_buffer) {
+                Err(BindError::InUse { .. }) => tokio::time::sleep(BIND_AGAIN_AFTER).await,
+                done => return done,
+            }
+        }
+        socket::bind(addr, self.receive_buffer, self.send_buffer)
     }
 }
 
@@ -112,6 +124,11 @@ impl UdpTransport {
         }
     }
 }
+
+/// How often an address in use is tried again, and how long after the last try: teardown of a killed process takes a few
+/// milliseconds, more on a loaded machine.
+const BIND_TRIES: u32 = 10;
+const BIND_AGAIN_AFTER: Duration = Duration::from_millis(25);
 
 #[async_trait]
 impl Transport for UdpTransport {

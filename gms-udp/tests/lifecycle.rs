@@ -109,3 +109,11 @@ async fn dropping_frees_the_port_and_closes_connections() {
         drop(again);
     }
 }
+
+#[tokio::test]
+async fn an_address_that_becomes_free_within_a_moment_is_taken() {
+    let first = UdpTransport::bind("127.0.0.1:0").await.unwrap();
+    let addr = first.endpoint().addr.to_string();
+    let (second, ()) = tokio::join!(UdpTransport::bind(&addr), first.close());
+    assert_eq!(second.unwrap().endpoint().addr.to_string(), addr);
+}
