@@ -318,6 +318,18 @@ fn nothing_speaks_of_how_or_where_the_text_was_made() {
 }
 
 #[test]
+fn every_test_named_in_the_scenarios_exists() {
+    let text = read("docs/scenarios.md");
+    let named = text
+        .lines()
+        .filter(|l| l.starts_with('|'))
+        .flat_map(|line| line.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>());
+    let sources: String = rust_files().map(|file| file.text).collect();
+    let missing = named.filter(|name| !sources.contains(&format!("fn {name}(")));
+    expect_none("tests that docs/scenarios.md names and nobody wrote", missing);
+}
+
+#[test]
 fn the_reader_of_sources_sees_code_and_nothing_else() {
     let text = "a(\"HashMap \\\" {\"); // HashMap\nb(r#\"Hash\"Map{\"#); c('{', '\\''); /* x\n{ */ y";
     let code = code_only(text);
