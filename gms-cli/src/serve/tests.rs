@@ -148,6 +148,8 @@ fn an_unknown_member_is_answered_with_the_known_ones() {
     let (status, detail) = running.detail("GET /v1/members/m3", "", "");
     assert_eq!((status, detail.as_str()), (404, "there is no member \"m3\"; members are: m1, m 2"));
     assert_eq!(running.detail("GET /nothing", "", "").0, 404);
+    let (status, detail) = running.detail("GET /v1/members/%ff", "", "");
+    assert_eq!((status, detail.contains("percent-encoded")), (400, true), "{detail}");
     assert_eq!(running.detail("POST /v1/view", "", "").0, 405);
 }
 
