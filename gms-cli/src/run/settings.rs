@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use gms_core::config::{Config, ConfigError, Profile, QuorumLoss, TimingOverrides};
+use gms_core::config::{Config, ConfigError, HeartbeatRecipients, Profile, QuorumLoss, TimingOverrides};
 use gms_core::member::{Endpoint, Member, MemberId, Weight};
 use gms_core::runtime::{Advertise, Builder, Gms};
 use serde_json::{Value, json};
 
-use crate::args::{HttpAddr, OnQuorumLoss, ProfileName, RunArgs};
+use crate::args::{HttpAddr, OnQuorumLoss, ProfileName, Recipients, RunArgs};
 use crate::event_json::millis;
 use crate::exit::Failure;
 
@@ -115,9 +115,12 @@ fn timing(args: &RunArgs) -> TimingOverrides {
         heartbeat_interval: timing.heartbeat_interval,
         check_timeout: timing.check_timeout,
         final_check_timeout: timing.final_check_timeout,
-        refused_grace: None,
+        refused_grace: timing.refused_grace,
         batch_window: timing.batch_window,
-        heartbeat_recipients: None,
+        heartbeat_recipients: timing.heartbeat_recipients.map(|who| match who {
+            Recipients::Auto => HeartbeatRecipients::Auto,
+            Recipients::All => HeartbeatRecipients::All,
+        }),
         suspect_recipients: timing.suspect_recipients,
         verifiers: timing.verifiers,
     }

@@ -44,6 +44,7 @@ fn bad_flags_and_values_end_with_two() {
         (&["--no-such-flag"][..], "--no-such-flag"),
         (&["--member-timeout", "50ms"], "--member-timeout is 50ms, which is not between 100ms and 600s"),
         (&["--heartbeat-interval", "4s"], "--heartbeat-interval is 4s"),
+        (&["--refused-grace", "5s"], "--refused-grace is 5s"),
         (&["--join-timeout", "1ms"], "--join-timeout is 1ms"),
         (&["--weight", "101"], "--weight"),
         (&["--cluster", ""], "--cluster"),
