@@ -39,6 +39,9 @@ pub enum StartError {
     /// The member's record is out of bounds.
     #[error("the member's record is out of bounds: {0}")]
     Member(#[from] RecordFault),
+    /// The member would found a cluster without any weight, which could decide nothing.
+    #[error("a founder needs a weight above 0: set one, or name seeds")]
+    WeightlessFounder,
     /// The system gives no thread or no randomness.
     #[error("the system gives no thread or randomness: {0}")]
     System(#[from] io::Error),
@@ -111,7 +114,7 @@ impl Builder {
         self
     }
 
-    /// The member's share in decisions. Default 10.
+    /// The member's share in decisions. Default 10. A member without seeds, which founds a cluster, needs one above 0.
     pub const fn weight(mut self, weight: Weight) -> Self {
         self.weight = weight;
         self
@@ -240,6 +243,9 @@ impl Builder {
         let seeds = self.seeds.iter().map(|seed| Seed::parse(seed)).collect::<Result<Vec<_>, _>>()?;
         self.complete_config(&seeds);
         self.config.validate()?;
+        if seeds.is_empty() && self.weight.get() == 0 {
+            return Err(StartError::WeightlessFounder);
+        }
         let lookup = resolve::system_lookup();
         let bound = transport.endpoint();
         let first_seed = match self.advertise {
