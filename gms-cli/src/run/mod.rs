@@ -200,12 +200,12 @@ fn end(args: &RunArgs, reason: &StopReason) -> Result<Code, Failure> {
 
 fn not_joined(args: &RunArgs, why: &JoinFailure) -> Failure {
     let cluster = &args.cluster;
-    let tried =
-        humantime::format_duration(Duration::from_millis(crate::event_json::whole_millis(why.tried_for)));
+    // Tenths say enough.
+    let tried = Duration::from_millis(crate::event_json::whole_millis(why.tried_for) / 100 * 100);
     let mut sentence = match &why.refusal {
         Some(refusal) => format!("could not join cluster {cluster:?}: {refusal}"),
         None => format!(
-            "could not join cluster {cluster:?} in {tried}: start a member at one of the seeds, or correct --join"
+            "could not join cluster {cluster:?} in {tried:?}: start a member at one of the seeds, or correct --join"
         ),
     };
     for (seed, answer) in &why.seeds {

@@ -48,7 +48,12 @@ fn bad_flags_and_values_end_with_two() {
         (&["--join-timeout", "1ms"], "--join-timeout is 1ms"),
         (&["--weight", "101"], "--weight"),
         (&["--cluster", ""], "--cluster"),
-        (&["--name", ""], "name must have 1 to 64 bytes"),
+        (&["--name", ""], "--name must have 1 to 64 bytes and no control characters, unlike \"\""),
+        (&["--tag", &format!("{}=v", "k".repeat(65))], "--tag: at most 16 tags"),
+        (&["--member-timeout", "0s"], "--member-timeout is 0s, which"),
+        (&["--weight", "0"], "--weight 0 without --join"),
+        (&["--on-event", "/dev/null"], "--on-event /dev/null can't be run"),
+        (&["--on-event", "no-such-program-anywhere"], "--on-event"),
         (&["--on-event", "/nonexistent/program"], "--on-event"),
         (&["--http-token", "/nonexistent/token"], "--http-token"),
     ] {
