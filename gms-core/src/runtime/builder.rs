@@ -248,11 +248,21 @@ impl Builder {
         }
         let lookup = resolve::system_lookup();
         let bound = transport.endpoint();
-        let first_seed = match self.advertise {
-            None if bound.addr.ip().is_unspecified() => resolve::first_address(&seeds, &lookup),
-            _ => None,
+        let needs_first = self.advertise.is_none() && bound.addr.ip().is_unspecified();
+        let needs_count = self.config.expected_seeds.is_none() && !seeds.iter().all(Seed::is_address);
+        let looked_at = match needs_count && Seed::count_needs_look(&seeds) {
+            true => seeds.len(),
+            false => usize::from(needs_first).min(seeds.len()),
         };
-        let endpoint = advertise::choose(bound, self.advertise, first_seed);
+        let found = resolve::first_look(&seeds[..looked_at], &lookup);
+        let first_seed = found.first().and_then(|addresses| addresses.first()).filter(|_| needs_first);
+        let endpoint = advertise::choose(bound, self.advertise, first_seed.copied());
+        if needs_count {
+            // Names may resolve later than others: a list that is not complete yet must not found with itself alone.
+            let count = Seed::count(&seeds, &found, endpoint.addr.ip());
+            self.config.expected_seeds = count.or(Some(SEEDS_UNKNOWN));
+            self.config.validate()?;
+        }
         let mut setup = Setup {
             name: self.name,
             weight: self.weight,
@@ -280,9 +290,5 @@ impl Builder {
         let timing = &mut self.config.timing;
         timing.member_timeout = self.member_timeout.or(timing.member_timeout).or(preset);
         self.config.has_seeds = !seeds.is_empty();
-        // Names may resolve later than others: a list that is not complete yet must not found with itself alone.
-        if self.config.expected_seeds.is_none() && !seeds.iter().all(Seed::is_address) {
-            self.config.expected_seeds = Seed::count(seeds).or(Some(SEEDS_UNKNOWN));
-        }
     }
 }
