@@ -76,6 +76,44 @@ fn a_dead_seed_ends_with_three_and_is_listed_with_its_answer() {
 }
 
 #[test]
+fn too_few_seeds_to_found_with_are_counted_and_one_that_does_not_resolve_is_listed() {
+    let [own, dead] = free_addrs();
+    let seeds = format!("{own},{dead},no-such-host.invalid:7790");
+    let (code, said) = outcome(&[
+        "run",
+        "--log",
+        "off",
+        "--http",
+        "off",
+        "--bind",
+        &own,
+        "--join",
+        &seeds,
+        "--join-timeout",
+        "2s",
+        "--member-timeout",
+        "500ms",
+    ]);
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("1 of 3 seeds answers, and 2 are needed to found a cluster"), "{said}");
+    assert!(said.contains("seed no-such-host.invalid:7790: does not resolve"), "{said}");
+}
+
+#[test]
+fn a_seed_given_several_times_is_one_seed() {
+    let [own] = free_addrs();
+    let by_name = own.replace("127.0.0.1", "localhost");
+    let mut member = Member::start_at("m1", &own, &[&own, &own, &by_name], &[]);
+    member.wait_event("joined");
+}
+
+/// Addresses at which nobody listens.
+fn free_addrs<const N: usize>() -> [String; N] {
+    let taken = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    taken.map(|listener| listener.local_addr().unwrap().to_string())
+}
+
+#[test]
 fn a_second_member_of_the_same_name_ends_with_three() {
     let members = cluster(1);
     let (code, said) = refused(&["--name", "m1", "--join", &members[0].addr, "--member-timeout", "500ms"]);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::Driver;
-use crate::event::{Event, State, StopReason};
+use crate::event::{Event, JoinFailure, State, StopReason};
 use crate::output::Output;
 use crate::runtime::trace::{StepKind, Tracer};
 use crate::time::Timestamp;
@@ -100,6 +100,12 @@ impl Driver {
         if !self.life.is_running() || self.ended.is_some() {
             return;
         }
+        let reason = match reason {
+            StopReason::JoinFailed(failure) => {
+                StopReason::JoinFailed(JoinFailure { unresolved: self.resolver.unresolved(), ..failure })
+            }
+            reason => reason,
+        };
         self.ended = self.life.ended(now, reason);
         if self.ended.is_none() {
             self.effects.reset();
