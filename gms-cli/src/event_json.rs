@@ -201,11 +201,10 @@ fn stopped(reason: &StopReason) -> Value {
 }
 
 fn join_failed(failure: &JoinFailure) -> Value {
-    let seeds: Vec<Value> = failure
-        .seeds
-        .iter()
-        .map(|(addr, answer)| json!({ "seed": addr.to_string(), "answer": seed_answer(answer) }))
-        .collect();
+    let asked = failure.seeds.iter().map(|(addr, answer)| (addr.to_string(), seed_answer(answer)));
+    let unresolved = failure.unresolved.iter().map(|seed| (seed.clone(), String::from(UNRESOLVED)));
+    let seeds: Vec<Value> =
+        asked.chain(unresolved).map(|(seed, answer)| json!({ "seed": seed, "answer": answer })).collect();
     json!({
         "reason": "join_failed",
         "refusal": failure.refusal.as_ref().map(ToString::to_string),
@@ -213,6 +212,9 @@ fn join_failed(failure: &JoinFailure) -> Value {
         "tried_for_ms": whole_millis(failure.tried_for),
     })
 }
+
+/// What stands for the answer of a seed that could not be asked.
+pub(crate) const UNRESOLVED: &str = "does not resolve";
 
 /// What a seed answered, in words.
 pub(crate) fn seed_answer(answer: &SeedAnswer) -> String {

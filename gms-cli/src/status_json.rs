@@ -2,6 +2,7 @@
 
 use gms_core::config::{HeartbeatRecipients, Timing};
 use gms_core::event::{MemberRow, MemberStatus, State, Status};
+use gms_core::time::Timestamp;
 use gms_core::view::View;
 use serde_json::{Value, json};
 
@@ -26,7 +27,8 @@ pub(crate) fn status_json(cluster: &str, status: &Status) -> Value {
             "reachable": status.quorum.weight_reachable,
             "unreachable": status.quorum.unreachable,
         },
-        "connected_for_ms": whole_millis(status.connected_for),
+        "connected_for_ms": (status.connected_until != Timestamp::FAR_FUTURE)
+            .then(|| whole_millis(status.connected_for)),
         "timing": timing_json(&status.timing),
         "members": members,
     })

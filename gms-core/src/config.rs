@@ -210,8 +210,8 @@ impl TimingOverrides {
         let duration = |knob, own: Option<Duration>, theirs: Duration| {
             own.filter(|own| *own != theirs).map(|own| TimingConflict {
                 knob: String::from(knob),
-                joiner: format!("{own:?}"),
-                cluster: format!("{theirs:?}"),
+                joiner: plain(own),
+                cluster: plain(theirs),
             })
         };
         let count = |knob, own: Option<u16>, theirs: u16| {
@@ -335,7 +335,7 @@ impl Config {
 #[non_exhaustive]
 pub enum ConfigError {
     /// A duration is too short or too long.
-    #[error("{knob} is {value:?}, which is not between {min:?} and {max:?}")]
+    #[error("{knob} is {}, which is not between {} and {}", plain(*value), plain(*min), plain(*max))]
     Duration {
         /// The knob's name as a flag.
         knob: &'static str,
@@ -361,6 +361,11 @@ pub enum ConfigError {
     /// The cluster's name is empty, too long or has control characters.
     #[error("cluster name {0:?} must have 1 to 64 bytes and no control characters")]
     ClusterName(String),
+}
+
+/// A duration as people write it: `0s`, where the standard library says `0ns`.
+fn plain(duration: Duration) -> String {
+    if duration.is_zero() { String::from("0s") } else { format!("{duration:?}") }
 }
 
 fn within(knob: &'static str, value: Duration, min: Duration, max: Duration) -> Result<(), ConfigError> {
@@ -399,6 +404,9 @@ mod tests {
             TimingOverrides { member_timeout: Some(Duration::from_millis(99)), ..Default::default() };
         let error = overrides.resolve().unwrap_err().to_string();
         assert_eq!(error, "member-timeout is 99ms, which is not between 100ms and 600s");
+        let overrides = TimingOverrides { member_timeout: Some(Duration::ZERO), ..Default::default() };
+        let error = overrides.resolve().unwrap_err().to_string();
+        assert_eq!(error, "member-timeout is 0s, which is not between 100ms and 600s");
         let overrides =
             TimingOverrides { heartbeat_interval: Some(Duration::from_secs(3)), ..Default::default() };
         let error = overrides.resolve().unwrap_err().to_string();

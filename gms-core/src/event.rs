@@ -151,6 +151,8 @@ pub struct JoinFailure {
     pub refusal: Option<JoinRefusal>,
     /// Each seed asked and what it last answered.
     pub seeds: Vec<(SocketAddr, SeedAnswer)>,
+    /// Seeds whose names resolved to no address, as they were given: the runtime's word, since names are its affair.
+    pub unresolved: Vec<String>,
     /// How long it was tried.
     pub tried_for: Duration,
 }

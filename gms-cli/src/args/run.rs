@@ -67,9 +67,15 @@ pub(crate) struct TimingArgs {
     /// Length of the final check before a removal [default: member-timeout / 4]
     #[arg(long, env = "GMS_FINAL_CHECK_TIMEOUT", value_name = "TIME", value_parser = values::duration)]
     pub(crate) final_check_timeout: Option<Duration>,
+    /// Shortest wait for a late sign of life after a refused connection [default: 10ms]
+    #[arg(long, env = "GMS_REFUSED_GRACE", value_name = "TIME", value_parser = values::duration)]
+    pub(crate) refused_grace: Option<Duration>,
     /// How long changes are collected into one view [default: 5ms]
     #[arg(long, env = "GMS_BATCH_WINDOW", value_name = "TIME", value_parser = values::duration)]
     pub(crate) batch_window: Option<Duration>,
+    /// Who gets heartbeats: all, or all in views of up to 128 [default: auto]
+    #[arg(long, env = "GMS_HEARTBEAT_RECIPIENTS", value_name = "WHO")]
+    pub(crate) heartbeat_recipients: Option<Recipients>,
     /// How many of the first in office are told of a suspicion [default: 10]
     #[arg(long, env = "GMS_SUSPECT_RECIPIENTS", value_name = "N")]
     pub(crate) suspect_recipients: Option<u16>,
@@ -157,6 +163,15 @@ pub(crate) enum ProfileName {
     Lan,
     /// Several sites.
     Wan,
+}
+
+/// Who gets a member's heartbeats.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Recipients {
+    /// All members in views of up to 128.
+    Auto,
+    /// All members, whatever the view's size.
+    All,
 }
 
 /// What a member does without its majority.

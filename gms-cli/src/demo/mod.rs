@@ -7,6 +7,9 @@ mod figures;
 mod plan;
 mod story;
 
+use std::fs::OpenOptions;
+use std::io;
+use std::path::Path;
 use std::sync::mpsc::{self, Sender};
 
 use serde_json::json;
@@ -26,6 +29,14 @@ use plan::Plan;
 pub(crate) fn command(args: &DemoArgs) -> Result<Code, Failure> {
     let plan = Plan::of(args)?;
     let format = args.diagram.as_deref().map(Format::of).transpose()?;
+    if let Some(file) = &args.diagram {
+        can_write(file).map_err(|error| {
+            Failure::usage(format!(
+                "--diagram {} can't be written ({error}): name a file in a writable place",
+                file.display()
+            ))
+        })?;
+    }
     let (messages, inbox) = mpsc::channel();
     // Kept to the end: it watches for signals.
     let _signals = watch_signals(messages.clone())?;
@@ -66,6 +77,17 @@ pub(crate) fn command(args: &DemoArgs) -> Result<Code, Failure> {
     }
 }
 
+/// Whether the file can be written later; changes nothing.
+fn can_write(file: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    match options.clone().create_new(true).open(file) {
+        Ok(_) => std::fs::remove_file(file),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(file).map(drop),
+        Err(error) => Err(error),
+    }
+}
+
 /// One cluster from start to end; its processes are gone when this returns.
 fn one(
     plan: &Plan,
@@ -80,7 +102,7 @@ fn one(
 
 fn watch_signals(messages: Sender<Message>) -> Result<tokio::runtime::Runtime, Failure> {
     use tokio::signal::unix::{SignalKind, signal};
-    let failed = |error: std::io::Error| {
+    let failed = |error: io::Error| {
         Failure::fault(format!("signals can't be watched ({error}): raise this process's limits"))
     };
     let runtime =

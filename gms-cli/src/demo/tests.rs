@@ -41,3 +41,17 @@ fn victims_are_neighbours_in_the_middle_or_begin_with_the_coordinator() {
     assert_eq!(plan(&["--coordinator", "--victims", "2"]).unwrap().choose(&members), ["m1", "m2"]);
     assert_eq!(plan(&["--members", "2"]).unwrap().choose(&members[..2]), ["m2"]);
 }
+
+#[test]
+fn a_diagram_that_cannot_be_written_is_refused_before_anything_runs_and_one_that_can_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("death.svg");
+    super::can_write(&file).unwrap();
+    assert!(!file.exists());
+    std::fs::write(&file, "old").unwrap();
+    super::can_write(&file).unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");
+    let cli = Cli::try_parse_from(["gms", "demo", "--diagram", "/nonexistent/death.svg"]).unwrap();
+    let Command::Demo(args) = cli.command else { panic!("demo was asked for") };
+    assert_eq!(super::command(&args).unwrap_err().code, Code::Usage);
+}

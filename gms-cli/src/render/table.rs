@@ -75,13 +75,13 @@ pub(crate) fn view_text(status: &Value, members: &[&Value], paint: Paint) -> Str
     out
 }
 
-/// Longest time left that is worth a number; a member that is a majority by itself stays connected for ever.
-const CONNECTED_SHOWN_MAX_MS: u64 = 24 * 3_600_000;
-
 fn connected(status: &Value) -> String {
-    match status["connected_for_ms"].as_u64() {
-        Some(0) | None => String::new(),
-        Some(ms) if ms > CONNECTED_SHOWN_MAX_MS => String::from(", a majority by itself"),
-        Some(ms) => format!(", connected for at least {ms} ms more"),
+    match &status["connected_for_ms"] {
+        // A member that is not connected has 0 there.
+        Value::Null => String::from(", a majority by itself"),
+        ms => match ms.as_u64() {
+            Some(0) | None => String::new(),
+            Some(ms) => format!(", connected for at least {ms} ms more"),
+        },
     }
 }

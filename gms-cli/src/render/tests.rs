@@ -84,4 +84,8 @@ quorum       10 of 25 reachable, 13 needed
 
 NAME  STATUS  ROLE  ADDRESS  WEIGHT  JOINED  SILENT  WATCHED BY  RTT  LOSS IN/OUT";
     assert_eq!(view_text(&status, &[], Paint(false)), expected);
+    let mut alone = status;
+    alone["connected_for_ms"] = json!(null);
+    let text = view_text(&alone, &[], Paint(false));
+    assert!(text.contains("asked        a: isolated, a majority by itself"), "{text}");
 }

@@ -1,13 +1,15 @@
 //! From flags to the member's configuration.
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
-use gms_core::config::{Config, ConfigError, Profile, QuorumLoss, TimingOverrides};
-use gms_core::member::{Endpoint, Member, MemberId, Weight};
+use gms_core::config::{Config, ConfigError, HeartbeatRecipients, Profile, QuorumLoss, TimingOverrides};
+use gms_core::member::{Endpoint, Member, MemberId, RecordFault, Weight};
 use gms_core::runtime::{Advertise, Builder, Gms};
 use serde_json::{Value, json};
 
-use crate::args::{HttpAddr, OnQuorumLoss, ProfileName, RunArgs};
+use crate::args::{HttpAddr, OnQuorumLoss, ProfileName, Recipients, RunArgs};
 use crate::event_json::millis;
 use crate::exit::Failure;
 
@@ -31,15 +33,42 @@ pub(super) fn validate(args: &RunArgs) -> Result<(), Failure> {
     let anywhere = Endpoint::single(([127, 0, 0, 1], 1).into());
     let mut record = Member::new(MemberId::from_bytes([0; 16]), name(args)?, anywhere);
     record.tags.clone_from(&args.member.tag);
-    match record.fault() {
-        None => Ok(()),
-        Some(fault) => Err(Failure::usage(format!("--name or --tag is out of bounds: {fault}"))),
-    }?;
+    if let Some(fault) = record.fault() {
+        return Err(Failure::usage(record_sentence(&record, fault)));
+    }
+    if args.join.is_empty() && args.member.weight == 0 {
+        return Err(Failure::usage(
+            "--weight 0 without --join would found a cluster that can decide nothing: give the founder a weight above 0, \
+             or name seeds",
+        ));
+    }
     match &args.outside.on_event {
-        Some(program) if program.components().count() > 1 && !program.is_file() => Err(Failure::usage(
-            format!("--on-event {} is no program: name an executable file", program.display()),
-        )),
+        Some(program) if !is_runnable(program) => Err(Failure::usage(format!(
+            "--on-event {} can't be run: name an executable file",
+            program.display()
+        ))),
         _ => Ok(()),
+    }
+}
+
+/// Whether there is such a program, where the system looks for it.
+fn is_runnable(program: &Path) -> bool {
+    let is_executable =
+        |file: &Path| file.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0);
+    if program.components().count() > 1 {
+        return is_executable(program);
+    }
+    // Without the variable the system has a list of its own.
+    std::env::var_os("PATH")
+        .is_none_or(|dirs| std::env::split_paths(&dirs).any(|dir| is_executable(&dir.join(program))))
+}
+
+/// What is out of bounds in the member's record, with the flag that says so.
+fn record_sentence(record: &Member, fault: RecordFault) -> String {
+    match fault {
+        RecordFault::Name => format!("--{fault}, unlike {:?}: choose another", record.name),
+        RecordFault::Tags => format!("--tag: {fault}: leave some out, or shorten them"),
+        _ => format!("--{fault}"),
     }
 }
 
@@ -115,9 +144,12 @@ fn timing(args: &RunArgs) -> TimingOverrides {
         heartbeat_interval: timing.heartbeat_interval,
         check_timeout: timing.check_timeout,
         final_check_timeout: timing.final_check_timeout,
-        refused_grace: None,
+        refused_grace: timing.refused_grace,
         batch_window: timing.batch_window,
-        heartbeat_recipients: None,
+        heartbeat_recipients: timing.heartbeat_recipients.map(|who| match who {
+            Recipients::Auto => HeartbeatRecipients::Auto,
+            Recipients::All => HeartbeatRecipients::All,
+        }),
         suspect_recipients: timing.suspect_recipients,
         verifiers: timing.verifiers,
     }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, State};
+use axum::extract::{FromRequestParts, Path, State};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use gms_core::event::{MemberRow, State as MemberState, Status, StopReason};
 use gms_core::member::MemberId;
 use serde::Deserialize;
@@ -34,6 +35,27 @@ pub(super) struct Ask {
     reason: String,
 }
 
+/// The member that a path names.
+#[derive(Debug)]
+pub(super) struct Name(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Path::from_request_parts(parts, state).await {
+            Ok(Path(name)) => Ok(Self(name)),
+            Err(rejection) => Err(Problem::new(
+                rejection.status(),
+                format!(
+                    "{}: write a member's name percent-encoded in UTF-8, or its id",
+                    rejection.body_text()
+                ),
+            )),
+        }
+    }
+}
+
 /// `GET /v1/view`
 pub(super) async fn view(State(app): State<Arc<App>>) -> Answer {
     let status = status(&app).await?;
@@ -41,7 +63,7 @@ pub(super) async fn view(State(app): State<Arc<App>>) -> Answer {
 }
 
 /// `GET /v1/members/{name}`
-pub(super) async fn member(State(app): State<Arc<App>>, Path(name): Path<String>) -> Answer {
+pub(super) async fn member(State(app): State<Arc<App>>, Name(name): Name) -> Answer {
     let status = status(&app).await?;
     let row = find(&status, &name)?;
     Ok((StatusCode::OK, Json(member_json(status.view.as_deref(), row))))
@@ -101,7 +123,7 @@ pub(super) async fn leave(State(app): State<Arc<App>>) -> Answer {
 }
 
 /// `POST /v1/members/{name}/suspect`
-pub(super) async fn suspect(State(app): State<Arc<App>>, Path(name): Path<String>, body: Body) -> Answer {
+pub(super) async fn suspect(State(app): State<Arc<App>>, Name(name): Name, body: Body) -> Answer {
     let reason = needed_reason(body)?;
     let (id, name) = other_member(&app, &name, "accuse").await?;
     app.control.suspect(id, reason).await?;
@@ -109,14 +131,14 @@ pub(super) async fn suspect(State(app): State<Arc<App>>, Path(name): Path<String
 }
 
 /// `POST /v1/members/{name}/check`
-pub(super) async fn check(State(app): State<Arc<App>>, Path(name): Path<String>) -> Answer {
+pub(super) async fn check(State(app): State<Arc<App>>, Name(name): Name) -> Answer {
     let (id, name) = other_member(&app, &name, "check").await?;
     let verdict = app.control.check(id).await?;
     Ok((StatusCode::OK, Json(json!({ "member": name, "verdict": verdict.to_string() }))))
 }
 
 /// `POST /v1/members/{name}/remove`
-pub(super) async fn remove(State(app): State<Arc<App>>, Path(name): Path<String>, body: Body) -> Answer {
+pub(super) async fn remove(State(app): State<Arc<App>>, Name(name): Name, body: Body) -> Answer {
     let reason = needed_reason(body)?;
     let (id, name) = other_member(&app, &name, "remove").await?;
     app.control.remove(id, reason).await?;

@@ -1,24 +1,26 @@
 //! The HTTP interface of a running member, on a thread of its own: it can never hold the protocol's loop.
 
 mod auth;
+mod body;
 mod control;
 mod events;
 mod handlers;
 mod history;
-mod limit;
+mod listen;
 mod problem;
+mod seat;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{StatusCode, Uri};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 pub(crate) use control::{Control, Refused};
 pub(crate) use history::{Entry, History};
@@ -27,10 +29,25 @@ use problem::Problem;
 
 /// Largest request body: a reason is a sentence.
 const BODY_BYTES_MAX: usize = 16 << 10;
-/// Connections served at once; more wait.
-const CONNECTIONS_MAX: usize = 128;
 /// How long open requests may take to end when the member stops.
 const DRAIN: Duration = Duration::from_millis(500);
+
+/// What clients may use up.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Connections at once. One more takes the place of the one that deserves it least.
+    connections: usize,
+    /// Readers of events at once: few enough that they never fill the connections.
+    event_readers: usize,
+    /// How long a request's head, its body, and the wait for the next one may take each.
+    request_takes: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 128, event_readers: 64, request_takes: Duration::from_secs(5) }
+    }
+}
 
 /// What the interface shows and may do.
 pub(crate) struct App {
@@ -71,27 +88,20 @@ impl Server {
     ///
     /// The thread or its runtime can't be started.
     pub(crate) fn start(listener: TcpListener, app: App) -> std::io::Result<Self> {
+        Self::start_within(Limits::default(), listener, app)
+    }
+
+    fn start_within(limits: Limits, listener: TcpListener, app: App) -> std::io::Result<Self> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, mut stopped) = watch::channel(false);
+        let (stop, stopped) = watch::channel(false);
         let thread = std::thread::Builder::new().name("gms-http".into()).spawn(move || {
             runtime.block_on(async move {
-                let listener = match tokio::net::TcpListener::from_std(listener) {
-                    Ok(listener) => limit::Limited::new(listener, CONNECTIONS_MAX),
-                    Err(error) => return tracing::error!(%error, "the http interface can't listen"),
-                };
-                let mut draining = stopped.clone();
-                let wind_down = async move {
-                    drop(draining.wait_for(|stop| *stop).await);
-                };
-                let serve = axum::serve(listener, router(Arc::new(app))).with_graceful_shutdown(wind_down);
-                let drained = async {
-                    drop(stopped.wait_for(|stop| *stop).await);
-                    tokio::time::sleep(DRAIN).await;
-                };
-                tokio::select! {
-                    result = serve.into_future() => drop(result),
-                    () = drained => {}
+                match tokio::net::TcpListener::from_std(listener) {
+                    Ok(listener) => {
+                        listen::serve(listener, router(Arc::new(app), &limits), &limits, stopped).await;
+                    }
+                    Err(error) => tracing::error!(%error, "the http interface can't listen"),
                 }
             });
         })?;
@@ -114,17 +124,19 @@ pub(crate) fn writes(addr: SocketAddr, token: Option<String>) -> Writes {
     }
 }
 
-fn router(app: Arc<App>) -> Router {
+fn router(app: Arc<App>, limits: &Limits) -> Router {
+    let readers = Extension(events::Readers(Arc::new(Semaphore::new(limits.event_readers))));
     let writes = Router::new()
         .route("/v1/leave", post(handlers::leave))
         .route("/v1/members/{name}/suspect", post(handlers::suspect))
         .route("/v1/members/{name}/check", post(handlers::check))
         .route("/v1/members/{name}/remove", post(handlers::remove))
+        .route_layer(axum::middleware::from_fn_with_state(limits.request_takes, body::arrives_in))
         .route_layer(axum::middleware::from_fn_with_state(Arc::clone(&app), auth::may_write));
     Router::new()
         .route("/v1/view", get(handlers::view))
         .route("/v1/members/{name}", get(handlers::member))
-        .route("/v1/events", get(events::events))
+        .route("/v1/events", get(events::events).layer(readers))
         .route("/v1/config", get(handlers::config))
         .route("/healthz", get(handlers::healthz))
         .route("/readyz", get(handlers::readyz))

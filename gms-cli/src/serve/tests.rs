@@ -72,6 +72,10 @@ impl Drop for Running {
 }
 
 fn serve(state: State, writes: Writes) -> Running {
+    serve_within(Limits::default(), state, writes)
+}
+
+fn serve_within(limits: Limits, state: State, writes: Writes) -> Running {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = listener.local_addr().unwrap();
     let history = History::new(4);
@@ -83,7 +87,7 @@ fn serve(state: State, writes: Writes) -> Running {
         history: history.clone(),
         writes,
     };
-    Running { server: Some(Server::start(listener, app).unwrap()), addr, history, asked }
+    Running { server: Some(Server::start_within(limits, listener, app).unwrap()), addr, history, asked }
 }
 
 impl Running {
@@ -144,6 +148,8 @@ fn an_unknown_member_is_answered_with_the_known_ones() {
     let (status, detail) = running.detail("GET /v1/members/m3", "", "");
     assert_eq!((status, detail.as_str()), (404, "there is no member \"m3\"; members are: m1, m 2"));
     assert_eq!(running.detail("GET /nothing", "", "").0, 404);
+    let (status, detail) = running.detail("GET /v1/members/%ff", "", "");
+    assert_eq!((status, detail.contains("percent-encoded")), (400, true), "{detail}");
     assert_eq!(running.detail("POST /v1/view", "", "").0, 405);
 }
 
@@ -217,4 +223,82 @@ fn events_resume_after_the_last_one_seen_and_end_with_the_member() {
     assert_eq!(ids, ["2", "3", "4"]);
     assert!(all.contains("event: paused"), "{all}");
     assert!(all.contains(r#"data: {"n":2}"#), "{all}");
+}
+
+/// Reads until the text is there.
+fn read_until(stream: &mut TcpStream, text: &str) -> String {
+    let mut seen = Vec::new();
+    while !String::from_utf8_lossy(&seen).contains(text) {
+        let mut byte = [0];
+        assert_eq!(stream.read(&mut byte).unwrap(), 1, "it ended after {}", String::from_utf8_lossy(&seen));
+        seen.extend(byte);
+    }
+    String::from_utf8_lossy(&seen).into_owned()
+}
+
+#[test]
+fn whoever_holds_connections_without_asking_keeps_nobody_out_and_no_follower_gives_way() {
+    // No timeout helps here.
+    let limits = Limits { connections: 16, event_readers: 8, request_takes: Duration::from_secs(600) };
+    let running = serve_within(limits, State::Member, Writes::Anyone);
+    let mut followers: Vec<_> = (0..8).map(|_| running.open("GET /v1/events", "")).collect();
+    for follower in &mut followers {
+        read_until(follower, "text/event-stream");
+    }
+    let mut held = Vec::new();
+    for _ in 0..40 {
+        let mut stream = TcpStream::connect(running.addr).unwrap();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost").unwrap();
+        held.push(stream);
+    }
+    for _ in 0..20 {
+        assert_eq!(running.ask("GET /healthz", "", "").0, 200);
+        assert_eq!(running.ask("GET /v1/view", "", "").0, 200);
+    }
+    running.history.push(Entry { sequence: 1, name: "paused".into(), json: "{}".into() });
+    for follower in &mut followers {
+        read_until(follower, "id: 1");
+    }
+}
+
+#[test]
+fn one_follower_too_many_is_told_so_and_room_comes_back() {
+    let limits = Limits { event_readers: 1, ..Limits::default() };
+    let running = serve_within(limits, State::Member, Writes::Anyone);
+    let mut follower = running.open("GET /v1/events", "");
+    read_until(&mut follower, "text/event-stream");
+    let (status, why) = running.detail("GET /v1/events", "", "");
+    assert_eq!((status, why.starts_with("too many follow")), (503, true));
+    drop(follower);
+    // The server sees the end of a connection in its own time: asking again is the only way to learn of it.
+    for _ in 0..10_000 {
+        let mut stream = running.open("GET /v1/events", "");
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        if head == *b"HTTP/1.1 200" {
+            return;
+        }
+    }
+    panic!("the room did not come back");
+}
+
+#[test]
+fn a_head_a_body_and_a_next_request_must_come_in_time() {
+    let limits = Limits { request_takes: Duration::from_millis(50), ..Limits::default() };
+    let running = serve_within(limits, State::Member, Writes::Anyone);
+    let mut half = TcpStream::connect(running.addr).unwrap();
+    half.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    half.write_all(b"GET /healthz HTTP/1.1\r\nhost").unwrap();
+    let mut rest = Vec::new();
+    half.read_to_end(&mut rest).unwrap();
+    assert!(!rest.starts_with(b"HTTP/1.1 200"), "{rest:?}");
+    let mut idle = running.open("GET /healthz", "");
+    rest.clear();
+    idle.read_to_end(&mut rest).unwrap();
+    assert!(rest.starts_with(b"HTTP/1.1 200"), "{rest:?}");
+    let mut bodiless =
+        running.open("POST /v1/members/m%202/suspect", &format!("{JSON}content-length: 9\r\n"));
+    rest.clear();
+    bodiless.read_to_end(&mut rest).unwrap();
+    assert!(rest.starts_with(b"HTTP/1.1 408"), "{rest:?}");
 }

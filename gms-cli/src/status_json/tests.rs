@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use gms_core::event::QuorumReport;
 use gms_core::member::{ClusterId, Endpoint, Member, MemberId};
-use gms_core::time::Timestamp;
 
 use super::*;
 
@@ -37,7 +36,7 @@ pub(crate) fn alone() -> Status {
             unreachable: Vec::new(),
         },
         connected_until: Timestamp::FAR_FUTURE,
-        connected_for: Duration::from_secs(9),
+        connected_for: Timestamp::FAR_FUTURE.since(Timestamp::from_millis(1)),
         timing: Timing::default(),
         members: vec![row],
     }
@@ -57,7 +56,7 @@ fn the_status_has_the_documented_fields() {
         "digest": digest,
         "coordinator": "m1",
         "quorum": { "weight": 15, "needed": 8, "reachable": 15, "unreachable": [] },
-        "connected_for_ms": 9000,
+        "connected_for_ms": null,
         "timing": {
             "member_timeout_ms": 5000, "heartbeat_interval_ms": 1000, "check_timeout_ms": 1250,
             "final_check_timeout_ms": 1250, "refused_grace_ms": 10, "batch_window_ms": 5,
@@ -80,4 +79,14 @@ fn a_joiner_has_no_view_yet() {
         (&json["view"], &json["digest"], &json["state"]),
         (&json!(0), &Value::Null, &json!("joining"))
     );
+}
+
+#[test]
+fn contact_that_something_limits_is_a_number() {
+    let status = Status {
+        connected_until: Timestamp::from_millis(10_000),
+        connected_for: Duration::from_secs(9),
+        ..alone()
+    };
+    assert_eq!(status_json("test", &status)["connected_for_ms"], 9000);
 }

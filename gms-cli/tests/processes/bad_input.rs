@@ -44,10 +44,16 @@ fn bad_flags_and_values_end_with_two() {
         (&["--no-such-flag"][..], "--no-such-flag"),
         (&["--member-timeout", "50ms"], "--member-timeout is 50ms, which is not between 100ms and 600s"),
         (&["--heartbeat-interval", "4s"], "--heartbeat-interval is 4s"),
+        (&["--refused-grace", "5s"], "--refused-grace is 5s"),
         (&["--join-timeout", "1ms"], "--join-timeout is 1ms"),
         (&["--weight", "101"], "--weight"),
         (&["--cluster", ""], "--cluster"),
-        (&["--name", ""], "name must have 1 to 64 bytes"),
+        (&["--name", ""], "--name must have 1 to 64 bytes and no control characters, unlike \"\""),
+        (&["--tag", &format!("{}=v", "k".repeat(65))], "--tag: at most 16 tags"),
+        (&["--member-timeout", "0s"], "--member-timeout is 0s, which"),
+        (&["--weight", "0"], "--weight 0 without --join"),
+        (&["--on-event", "/dev/null"], "--on-event /dev/null can't be run"),
+        (&["--on-event", "no-such-program-anywhere"], "--on-event"),
         (&["--on-event", "/nonexistent/program"], "--on-event"),
         (&["--http-token", "/nonexistent/token"], "--http-token"),
     ] {
@@ -67,6 +73,44 @@ fn a_dead_seed_ends_with_three_and_is_listed_with_its_answer() {
     assert_eq!(code, 3, "{said}");
     assert!(said.contains(&format!("seed {dead}:")), "{said}");
     assert!(said.contains("--join"), "{said}");
+}
+
+#[test]
+fn too_few_seeds_to_found_with_are_counted_and_one_that_does_not_resolve_is_listed() {
+    let [own, dead] = free_addrs();
+    let seeds = format!("{own},{dead},no-such-host.invalid:7790");
+    let (code, said) = outcome(&[
+        "run",
+        "--log",
+        "off",
+        "--http",
+        "off",
+        "--bind",
+        &own,
+        "--join",
+        &seeds,
+        "--join-timeout",
+        "2s",
+        "--member-timeout",
+        "500ms",
+    ]);
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("1 of 3 seeds answers, and 2 are needed to found a cluster"), "{said}");
+    assert!(said.contains("seed no-such-host.invalid:7790: does not resolve"), "{said}");
+}
+
+#[test]
+fn a_seed_given_several_times_is_one_seed() {
+    let [own] = free_addrs();
+    let by_name = own.replace("127.0.0.1", "localhost");
+    let mut member = Member::start_at("m1", &own, &[&own, &own, &by_name], &[]);
+    member.wait_event("joined");
+}
+
+/// Addresses at which nobody listens.
+fn free_addrs<const N: usize>() -> [String; N] {
+    let taken = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    taken.map(|listener| listener.local_addr().unwrap().to_string())
 }
 
 #[test]

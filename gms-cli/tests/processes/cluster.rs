@@ -41,6 +41,24 @@ fn a_stopped_member_is_removed_and_rejoins_as_a_new_incarnation_when_continued()
 }
 
 #[test]
+fn an_excluded_member_whose_name_is_taken_says_so_at_each_round_and_comes_back_when_it_is_free() {
+    let mut members = cluster(3);
+    members[1].signal(Signal::STOP);
+    members[0].wait_gone("crashed", "m2");
+    let mut usurper = Member::start("m2", &[&members[0].addr]);
+    usurper.wait_event("joined");
+    members[1].signal(Signal::CONT);
+    members[1].wait_event("excluded");
+    for _ in 0..2 {
+        let line = members[1].wait_log("gms::join_tried_again");
+        assert!(line.contains("the name \"m2\" is in use by a live member"), "{line}");
+        assert!(line.contains("WARN"), "{line}");
+    }
+    usurper.signal(Signal::TERM);
+    members[1].wait_event("rejoined");
+}
+
+#[test]
 fn a_member_that_leaves_is_listed_as_left_and_ends_with_zero() {
     let mut members = cluster(3);
     members[2].signal(Signal::TERM);

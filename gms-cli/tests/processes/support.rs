@@ -81,6 +81,7 @@ pub(crate) struct Member {
     pub(crate) http: String,
     process: Guard,
     events: Receiver<Value>,
+    log: Receiver<String>,
     seen: Vec<Value>,
 }
 
@@ -99,8 +100,19 @@ impl Member {
             args.extend(["--join", &join]);
         }
         args.extend(more);
-        let child = gms(&args).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut process = Guard(child);
+        let child = gms(&args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut process = Guard(child.unwrap());
+        let (logged, log) = channel();
+        let stderr = process.0.stderr.take().unwrap();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                // For whoever looks at a test that failed.
+                drop(writeln!(std::io::stderr(), "{line}"));
+                if logged.send(line).is_err() {
+                    break;
+                }
+            }
+        });
         let stdout = process.0.stdout.take().unwrap();
         let (send, events) = channel();
         std::thread::spawn(move || {
@@ -116,6 +128,7 @@ impl Member {
             http: String::new(),
             process,
             events,
+            log,
             seen: Vec::new(),
         };
         let started = member.wait(|e| e["event"] == "started");
@@ -137,6 +150,19 @@ impl Member {
                     }
                 }
                 Err(error) => panic!("{}: {error} after {:#?}", self.name, self.seen),
+            }
+        }
+    }
+
+    /// Waits for a line of its log that contains `text`.
+    pub(crate) fn wait_log(&self, text: &str) -> String {
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.log.recv_timeout(left) {
+                Ok(line) if line.contains(text) => return line,
+                Ok(_) => {}
+                Err(error) => panic!("{}: {error} while waiting for {text}", self.name),
             }
         }
     }

@@ -385,6 +385,7 @@ impl Joining {
         self.outcome = Some(JoinOutcome::Failed(JoinFailure {
             refusal: self.refusal.clone(),
             seeds: self.seeds.answers(),
+            unresolved: Vec::new(),
             tried_for: now.since(self.started),
         }));
     }

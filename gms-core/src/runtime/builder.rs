@@ -39,6 +39,9 @@ pub enum StartError {
     /// The member's record is out of bounds.
     #[error("the member's record is out of bounds: {0}")]
     Member(#[from] RecordFault),
+    /// The member would found a cluster without any weight, which could decide nothing.
+    #[error("a founder needs a weight above 0: set one, or name seeds")]
+    WeightlessFounder,
     /// The system gives no thread or no randomness.
     #[error("the system gives no thread or randomness: {0}")]
     System(#[from] io::Error),
@@ -111,7 +114,7 @@ impl Builder {
         self
     }
 
-    /// The member's share in decisions. Default 10.
+    /// The member's share in decisions. Default 10. A member without seeds, which founds a cluster, needs one above 0.
     pub const fn weight(mut self, weight: Weight) -> Self {
         self.weight = weight;
         self
@@ -240,13 +243,26 @@ impl Builder {
         let seeds = self.seeds.iter().map(|seed| Seed::parse(seed)).collect::<Result<Vec<_>, _>>()?;
         self.complete_config(&seeds);
         self.config.validate()?;
+        if seeds.is_empty() && self.weight.get() == 0 {
+            return Err(StartError::WeightlessFounder);
+        }
         let lookup = resolve::system_lookup();
         let bound = transport.endpoint();
-        let first_seed = match self.advertise {
-            None if bound.addr.ip().is_unspecified() => resolve::first_address(&seeds, &lookup),
-            _ => None,
+        let needs_first = self.advertise.is_none() && bound.addr.ip().is_unspecified();
+        let needs_count = self.config.expected_seeds.is_none() && !seeds.iter().all(Seed::is_address);
+        let looked_at = match needs_count && Seed::count_needs_look(&seeds) {
+            true => seeds.len(),
+            false => usize::from(needs_first).min(seeds.len()),
         };
-        let endpoint = advertise::choose(bound, self.advertise, first_seed);
+        let found = resolve::first_look(&seeds[..looked_at], &lookup);
+        let first_seed = found.first().and_then(|addresses| addresses.first()).filter(|_| needs_first);
+        let endpoint = advertise::choose(bound, self.advertise, first_seed.copied());
+        if needs_count {
+            // Names may resolve later than others: a list that is not complete yet must not found with itself alone.
+            let count = Seed::count(&seeds, &found, endpoint.addr.ip());
+            self.config.expected_seeds = count.or(Some(SEEDS_UNKNOWN));
+            self.config.validate()?;
+        }
         let mut setup = Setup {
             name: self.name,
             weight: self.weight,
@@ -274,9 +290,5 @@ impl Builder {
         let timing = &mut self.config.timing;
         timing.member_timeout = self.member_timeout.or(timing.member_timeout).or(preset);
         self.config.has_seeds = !seeds.is_empty();
-        // Names may resolve later than others: a list that is not complete yet must not found with itself alone.
-        if self.config.expected_seeds.is_none() && !seeds.iter().all(Seed::is_address) {
-            self.config.expected_seeds = Seed::count(seeds).or(Some(SEEDS_UNKNOWN));
-        }
     }
 }

@@ -229,8 +229,9 @@ impl Gms {
     }
 }
 
-fn explain(failure: &JoinFailure) -> String {
+pub(super) fn explain(failure: &JoinFailure) -> String {
     let refusal = failure.refusal.as_ref().map(|refusal| format!("refused, {refusal}"));
     let answers = failure.seeds.iter().map(|(seed, answer)| format!("{seed} {answer:?}"));
-    refusal.into_iter().chain(answers).collect::<Vec<_>>().join("; ")
+    let unresolved = failure.unresolved.iter().map(|seed| format!("{seed} does not resolve"));
+    refusal.into_iter().chain(answers).chain(unresolved).collect::<Vec<_>>().join("; ")
 }

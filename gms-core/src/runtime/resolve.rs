@@ -1,5 +1,6 @@
 //! Seeds: their syntax, and names turned into addresses on threads of their own.
 
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::member::canonical;
+use crate::runtime::clock;
 
 /// Wait before a name is resolved again, at first.
 const AGAIN_MIN: Duration = Duration::from_millis(500);
@@ -58,22 +60,57 @@ impl Seed {
         Ok(if all { Self::All(host.into(), port) } else { Self::Host(host.into(), port) })
     }
 
-    /// How many processes these seeds are, as far as the list tells: known only if no name stands for many.
-    pub(super) fn count(seeds: &[Self]) -> Option<u16> {
-        let mut distinct: Vec<&Self> = Vec::new();
-        for seed in seeds {
-            match seed {
-                Self::All(..) => return None,
-                seed if distinct.contains(&seed) => {}
-                seed => distinct.push(seed),
+    /// How many processes these seeds are, as far as they and what their names resolved to tell: known only if no
+    /// name stands for many. Seeds at the same address are one.
+    pub(super) fn count(seeds: &[Self], resolved: &[Vec<SocketAddr>], own: IpAddr) -> Option<u16> {
+        let mut distinct: Vec<(Option<SocketAddr>, &Self)> = Vec::new();
+        for (index, seed) in seeds.iter().enumerate() {
+            if seed.is_many() {
+                return None;
+            }
+            let addresses = resolved.get(index).map_or(&[][..], Vec::as_slice);
+            let addr = seed.choose(addresses, own.is_ipv4()).first().copied();
+            if !distinct.iter().any(|(known, other)| *other == seed || addr.is_some() && *known == addr) {
+                distinct.push((addr, seed));
             }
         }
         u16::try_from(distinct.len()).ok()
     }
 
+    /// Whether the count of these seeds depends on what their names resolve to.
+    pub(super) fn count_needs_look(seeds: &[Self]) -> bool {
+        seeds.len() > 1 && !seeds.iter().all(Self::is_address) && !seeds.iter().any(Self::is_many)
+    }
+
+    /// Where to ask, of the addresses of the seed's name: a host is one process, in the family of the member.
+    fn choose<'a>(&self, addresses: &'a [SocketAddr], prefers_ipv4: bool) -> &'a [SocketAddr] {
+        let preferred = addresses.iter().position(|addr| addr.is_ipv4() == prefers_ipv4);
+        match self {
+            Self::Host(..) if !addresses.is_empty() => {
+                let at = preferred.unwrap_or(0);
+                &addresses[at..=at]
+            }
+            _ => addresses,
+        }
+    }
+
+    const fn is_many(&self) -> bool {
+        matches!(self, Self::All(..))
+    }
+
     /// Whether its address is known without asking anybody.
     pub(super) const fn is_address(&self) -> bool {
         matches!(self, Self::Address(_))
+    }
+}
+
+impl fmt::Display for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(addr) => addr.fmt(f),
+            Self::Host(name, port) => write!(f, "{name}:{port}"),
+            Self::All(name, port) => write!(f, "dns:{name}:{port}"),
+        }
     }
 }
 
@@ -85,21 +122,34 @@ pub(super) fn system_lookup() -> Lookup {
     Arc::new(|name, port| Ok((name, port).to_socket_addrs()?.map(canonical).collect()))
 }
 
-/// The first address of the first seed, waiting for its name for a bounded time. Blocks.
-pub(super) fn first_address(seeds: &[Seed], lookup: &Lookup) -> Option<SocketAddr> {
-    match seeds.first()? {
-        Seed::Address(addr) => Some(*addr),
-        Seed::Host(name, port) | Seed::All(name, port) => {
-            let (done, result) = std_mpsc::channel();
-            let (name, port, lookup) = (name.clone(), *port, Arc::clone(lookup));
-            let look = move || {
-                // An error says that nobody waits for it any more.
-                let _ = done.send(lookup(&name, port));
-            };
-            std::thread::Builder::new().name("gms-first-seed".into()).spawn(look).ok()?;
-            result.recv_timeout(FIRST_WAIT).ok()?.ok()?.first().copied()
-        }
+/// What the seeds resolve to at once, waiting for their names for a bounded time; nothing for those that take longer
+/// or can't be resolved. Blocks.
+pub(super) fn first_look(seeds: &[Seed], lookup: &Lookup) -> Vec<Vec<SocketAddr>> {
+    let (done, results) = std_mpsc::channel();
+    let mut found = Vec::new();
+    for (index, seed) in seeds.iter().enumerate() {
+        let (name, port) = match seed {
+            Seed::Address(addr) => {
+                found.push(vec![*addr]);
+                continue;
+            }
+            Seed::Host(name, port) | Seed::All(name, port) => (name.clone(), *port),
+        };
+        found.push(Vec::new());
+        let (lookup, done) = (Arc::clone(lookup), done.clone());
+        let look = move || {
+            // An error says that nobody waits for it any more.
+            let _ = done.send((index, lookup(&name, port).unwrap_or_default()));
+        };
+        // Where there is no thread, the name counts as one that can't be resolved.
+        drop(std::thread::Builder::new().name("gms-first-seed".into()).spawn(look));
     }
+    drop(done);
+    let until = clock::now() + FIRST_WAIT;
+    while let Ok((index, addresses)) = results.recv_timeout(until.since(clock::now())) {
+        found[index] = addresses;
+    }
+    found
 }
 
 /// Keeps the seeds' addresses current.
@@ -159,14 +209,7 @@ impl Resolver {
         }
         let mut all = Vec::new();
         for (seed, addresses) in self.seeds.iter().zip(&self.addresses) {
-            let one = matches!(seed, Seed::Host(..));
-            let preferred = addresses.iter().find(|addr| addr.is_ipv4() == self.prefers_ipv4);
-            let chosen: Vec<_> = if one {
-                preferred.or_else(|| addresses.first()).into_iter().copied().collect()
-            } else {
-                addresses.clone()
-            };
-            all.extend(chosen);
+            all.extend_from_slice(seed.choose(addresses, self.prefers_ipv4));
         }
         let mut distinct = Vec::with_capacity(all.len());
         for addr in all {
@@ -175,6 +218,18 @@ impl Resolver {
             }
         }
         distinct
+    }
+
+    /// The seeds whose names never resolved, each once.
+    pub(super) fn unresolved(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for (seed, _) in self.seeds.iter().zip(&self.addresses).filter(|(_, found)| found.is_empty()) {
+            let name = seed.to_string();
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
     }
 
     /// Resolves all names again, soon.
@@ -223,85 +278,4 @@ fn resolve_forever(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-
-    use super::*;
-
-    fn addr(text: &str) -> SocketAddr {
-        text.parse().unwrap()
-    }
-
-    #[test]
-    fn each_form_of_a_seed_is_understood() {
-        let table = [
-            ("10.0.0.1:7790", Seed::Address(addr("10.0.0.1:7790"))),
-            ("[fd00::1]:7790", Seed::Address(addr("[fd00::1]:7790"))),
-            ("[::ffff:10.0.0.1]:7790", Seed::Address(addr("10.0.0.1:7790"))),
-            ("db-1.example:7790", Seed::Host("db-1.example".into(), 7790)),
-            ("dns:gms.internal:7790", Seed::All("gms.internal".into(), 7790)),
-        ];
-        for (text, seed) in table {
-            assert_eq!(Seed::parse(text), Ok(seed));
-        }
-    }
-
-    #[test]
-    fn a_seed_with_wrong_syntax_is_named() {
-        for text in
-            ["", "host", "host:", "host:0", "host:99999", ":7790", "fd00::1:7790", "a b:1", "dns:7790"]
-        {
-            assert_eq!(Seed::parse(text).unwrap_err().seed, text);
-        }
-        let error = Seed::parse("0.0.0.0:7790").unwrap_err().to_string();
-        assert!(error.starts_with("seed \"0.0.0.0:7790\" is an address that nobody can send to"), "{error}");
-    }
-
-    #[test]
-    fn seeds_are_counted_once_and_not_where_a_name_stands_for_many() {
-        let seeds = |texts: &[&str]| texts.iter().map(|t| Seed::parse(t).unwrap()).collect::<Vec<_>>();
-        assert_eq!(Seed::count(&seeds(&["a:1", "b:1", "a:1", "10.0.0.1:1"])), Some(3));
-        assert_eq!(Seed::count(&seeds(&["a:1", "dns:b:1"])), None);
-    }
-
-    #[tokio::test]
-    async fn names_are_resolved_beside_and_again_when_asked() {
-        let answers = Arc::new(Mutex::new(vec![
-            vec![addr("10.0.0.3:1"), addr("10.0.0.1:1")],
-            vec![addr("[fd00::2]:1"), addr("10.0.0.2:1")],
-        ]));
-        let lookup: Lookup = Arc::new(move |name, _| match name {
-            "many" => Ok(answers.lock().unwrap().pop().unwrap_or_default()),
-            _ => Err(io::Error::other("no such name")),
-        });
-        let seeds = vec![
-            Seed::Address(addr("10.0.0.1:1")),
-            Seed::All("many".into(), 1),
-            Seed::Host("unknown".into(), 1),
-        ];
-        let mut resolver = Resolver::start(seeds, addr("10.0.0.9:1").ip(), &lookup).unwrap();
-        resolver.wait().await;
-        assert_eq!(resolver.addresses(), ["10.0.0.1:1", "[fd00::2]:1", "10.0.0.2:1"].map(addr));
-        resolver.again();
-        resolver.wait().await;
-        assert_eq!(resolver.addresses(), ["10.0.0.1:1", "10.0.0.3:1"].map(addr), "each once");
-    }
-
-    #[tokio::test]
-    async fn a_host_is_one_process_at_an_address_of_the_members_family() {
-        let lookup: Lookup = Arc::new(|_, _| Ok(vec![addr("[fd00::2]:1"), addr("10.0.0.2:1")]));
-        for (own, expected) in [("10.0.0.9:1", "10.0.0.2:1"), ("[fd00::9]:1", "[fd00::2]:1")] {
-            let seeds = vec![Seed::Host("host".into(), 1)];
-            let mut resolver = Resolver::start(seeds, addr(own).ip(), &lookup).unwrap();
-            resolver.wait().await;
-            assert_eq!(resolver.addresses(), [addr(expected)]);
-        }
-    }
-
-    #[test]
-    fn the_first_address_is_that_of_the_first_seed() {
-        let lookup: Lookup = Arc::new(|_, _| Ok(vec![addr("10.0.0.2:1")]));
-        assert_eq!(first_address(&[], &lookup), None);
-        assert_eq!(first_address(&[Seed::Host("h".into(), 1)], &lookup), Some(addr("10.0.0.2:1")));
-    }
-}
+mod tests;

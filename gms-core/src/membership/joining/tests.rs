@@ -234,6 +234,7 @@ fn a_final_refusal_ends_joining_at_once_and_says_what_each_seed_answered() {
         let failure = JoinFailure {
             refusal: Some(refusal),
             seeds: vec![(addr(0), SeedAnswer::Coordinator(addr(6))), (addr(1), SeedAnswer::NotInCluster)],
+            unresolved: Vec::new(),
             tried_for: Duration::from_millis(20),
         };
         assert_eq!(joining.outcome(), Some(JoinOutcome::Failed(failure)));
@@ -280,6 +281,7 @@ fn the_join_timeout_ends_with_what_each_seed_answered() {
             (addr(1), SeedAnswer::OtherCluster("billing".into())),
             (addr(2), SeedAnswer::Refused),
         ],
+        unresolved: Vec::new(),
         tried_for: Duration::from_secs(24),
     };
     assert_eq!(joining.outcome(), Some(JoinOutcome::Failed(failure)));

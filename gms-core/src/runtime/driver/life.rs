@@ -214,7 +214,12 @@ mod tests {
     }
 
     fn failed(refusal: Option<JoinRefusal>) -> StopReason {
-        StopReason::JoinFailed(JoinFailure { refusal, seeds: Vec::new(), tried_for: Duration::from_secs(1) })
+        StopReason::JoinFailed(JoinFailure {
+            refusal,
+            seeds: Vec::new(),
+            unresolved: Vec::new(),
+            tried_for: Duration::from_secs(1),
+        })
     }
 
     //= docs/protocol.md#vw-18

@@ -6,8 +6,9 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::Driver;
-use crate::event::{Event, State, StopReason};
+use crate::event::{Event, JoinFailure, State, StopReason};
 use crate::output::Output;
+use crate::runtime::handle::explain;
 use crate::runtime::trace::{StepKind, Tracer};
 use crate::time::Timestamp;
 use crate::transport::TransportError;
@@ -100,8 +101,21 @@ impl Driver {
         if !self.life.is_running() || self.ended.is_some() {
             return;
         }
+        let reason = match reason {
+            StopReason::JoinFailed(failure) => {
+                StopReason::JoinFailed(JoinFailure { unresolved: self.resolver.unresolved(), ..failure })
+            }
+            reason => reason,
+        };
+        let failure = match &reason {
+            StopReason::JoinFailed(failure) => Some(explain(failure)),
+            _ => None,
+        };
         self.ended = self.life.ended(now, reason);
         if self.ended.is_none() {
+            if let Some(why) = failure {
+                tracing::warn!(target: "gms::join_tried_again", name = %self.me.name, %why);
+            }
             self.effects.reset();
             self.awaiting.clear();
         }

@@ -6,7 +6,7 @@ use tokio::time::timeout;
 
 use crate::codec::encode_datagram;
 use crate::event::StopReason;
-use crate::member::ClusterTag;
+use crate::member::{ClusterTag, Weight};
 use crate::message::{Datagram, DatagramBody, Flags, Head};
 use crate::runtime::memory::MemoryNetwork;
 use crate::runtime::{Builder, CommandError, Gms, JoinError, StartError, TraceSink, TraceStep};
@@ -39,6 +39,16 @@ async fn settings_out_of_bounds_are_named() {
     assert!(error.starts_with("member-timeout is 1ms"), "{error}");
     let error = refused(Gms::builder("c").name("")).await;
     assert!(error.contains("name must have 1 to 64 bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn a_founder_without_weight_is_refused() {
+    let weightless = || Gms::builder("c").weight(Weight::new(0).expect("it is in bounds"));
+    let error = refused(weightless()).await;
+    assert!(error.starts_with("a founder needs a weight above 0"), "{error}");
+    let network = MemoryNetwork::new();
+    let joiner = weightless().join([addr(1).to_string()]).start(network.bind(addr(0))).await;
+    assert!(joiner.is_ok(), "a joiner may have none");
 }
 
 #[tokio::test]
