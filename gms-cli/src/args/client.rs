@@ -27,12 +27,9 @@ pub(crate) struct Token {
     pub(crate) http_token: Option<PathBuf>,
 }
 
-/// Arguments of `gms members`.
+/// What is shown of the cluster, and how.
 #[derive(Args, Clone, Debug)]
-#[command(
-    after_help = "Examples:\n  gms members\n  gms members --status suspect --json\n  gms members --name '^orders-' --watch\n\nExit code 6 if the member asked is isolated or without quorum."
-)]
-pub(crate) struct MembersArgs {
+pub(crate) struct Listing {
     #[command(flatten)]
     pub(crate) at: At,
     /// Only members that look so
@@ -49,6 +46,16 @@ pub(crate) struct MembersArgs {
     pub(crate) watch: bool,
 }
 
+/// Arguments of `gms members`.
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = "Examples:\n  gms members\n  gms members --status suspect --json\n  gms members --name '^orders-' --watch\n\nExit code 6 if the member asked is isolated or without quorum."
+)]
+pub(crate) struct MembersArgs {
+    #[command(flatten)]
+    pub(crate) list: Listing,
+}
+
 /// Arguments of `gms view`.
 #[derive(Args, Clone, Debug)]
 #[command(
@@ -56,19 +63,7 @@ pub(crate) struct MembersArgs {
 )]
 pub(crate) struct ViewArgs {
     #[command(flatten)]
-    pub(crate) at: At,
-    /// Only members that look so
-    #[arg(long, value_name = "STATUS")]
-    pub(crate) status: Option<StatusFilter>,
-    /// Only members whose name matches
-    #[arg(long, value_name = "REGEX")]
-    pub(crate) name: Option<regex::Regex>,
-    /// Print JSON
-    #[arg(long, env = "GMS_JSON", value_parser = FalseyValueParser::new())]
-    pub(crate) json: bool,
-    /// Print again at each change, until interrupted
-    #[arg(long)]
-    pub(crate) watch: bool,
+    pub(crate) list: Listing,
 }
 
 /// Arguments of `gms events`.

@@ -22,7 +22,7 @@ use http::Client;
 const LEAVE_TAKES_MAX: Duration = Duration::from_secs(3600);
 
 /// `gms members`
-pub(crate) fn members(args: &MembersArgs) -> Result<Code, Failure> {
+pub(crate) fn members(MembersArgs { list: args }: &MembersArgs) -> Result<Code, Failure> {
     let client = Client::new(&args.at, None)?;
     let filter = Filter { status: args.status, name: args.name.as_ref() };
     let show = |status: &Value| {
@@ -33,7 +33,7 @@ pub(crate) fn members(args: &MembersArgs) -> Result<Code, Failure> {
 }
 
 /// `gms view`
-pub(crate) fn view(args: &ViewArgs) -> Result<Code, Failure> {
+pub(crate) fn view(ViewArgs { list: args }: &ViewArgs) -> Result<Code, Failure> {
     let client = Client::new(&args.at, None)?;
     let filter = Filter { status: args.status, name: args.name.as_ref() };
     let show = |status: &Value| {
