@@ -7,6 +7,9 @@ use std::time::Duration;
 use gms_core::{MemberId, View, quorum};
 use world::World;
 
+/// Seeds beyond the first two hundred that broke something while this was built, and stay tests.
+const FOUND: [u64; 10] = [215, 245, 373, 381, 999, 1264, 1561, 2212, 2355, 671];
+
 /// Faults for ten seconds of virtual time, then healing; the world checks its invariants at every step.
 fn run(seed: u64) {
     let mut rng = fastrand::Rng::with_seed(seed ^ 0xc4a0);
@@ -82,7 +85,14 @@ fn every_cluster_is_settled(world: &World) -> bool {
                 .any(|p| p.member.id == *id && p.node.view().is_some_and(|v| v.cluster() == view.cluster()))
         };
         let weight = quorum::weight_of(newest, is_alive);
-        let all_agree = || same.clone().all(|v| v.id() == newest.id());
+        // Whose own view holds nobody else that lives, and whose seeds went to another cluster, has no way to learn that
+        // views went on; it waits for its operator.
+        let is_lost = |v: &View| {
+            let seeds = world.alive().filter(|p| p.host < 3).filter_map(|p| p.node.view());
+            v.members().iter().filter(|m| is_alive(&m.member.id)).count() <= 1
+                && !seeds.into_iter().any(|s| s.cluster() == v.cluster())
+        };
+        let all_agree = || same.clone().all(|v| v.id() == newest.id() || is_lost(v));
         let all_live = || newest.members().iter().all(|m| is_alive(&m.member.id));
         !quorum::is_majority(weight, newest.weight()) || (all_agree() && all_live())
     })
@@ -92,7 +102,7 @@ fn every_cluster_is_settled(world: &World) -> bool {
 fn two_hundred_seeds_of_all_faults_break_no_invariant_and_heal() {
     let only = std::env::var("GMS_CHAOS_SEED").ok().and_then(|s| s.parse().ok());
     let many = std::env::var("GMS_CHAOS_SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(200);
-    let seeds: Vec<u64> = only.map_or_else(|| (0..many).collect(), |seed| vec![seed]);
+    let seeds: Vec<u64> = only.map_or_else(|| (0..many).chain(FOUND).collect(), |seed| vec![seed]);
     for seed in seeds {
         if std::panic::catch_unwind(|| run(seed)).is_err() {
             panic!("replay with GMS_CHAOS_SEED={seed} cargo test -p gms-core --test chaos");

@@ -74,6 +74,9 @@ impl Fencing {
         if new {
             self.ask(scene, out);
         }
+        if self.asked.is_empty() {
+            self.retry_at = None;
+        }
     }
 
     /// Takes a vote.

@@ -183,11 +183,12 @@ impl Proposer {
                     self.back_off_until = scene.now + wait;
                 }
             }
-            Refusal::Protected(left) => {
+            // Where a majority has promised meanwhile, nobody is asked again.
+            Refusal::Protected(left) if matches!(self.stage, Stage::Promising { .. }) => {
                 let again = scene.now + *left;
                 self.retry_at = Some(self.retry_at.map_or(again, |at| at.min(again)));
             }
-            Refusal::OtherView(_) => {}
+            Refusal::Protected(_) | Refusal::OtherView(_) => {}
         }
     }
 

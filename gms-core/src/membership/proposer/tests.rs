@@ -203,6 +203,22 @@ fn a_protected_coordinator_is_asked_about_again_when_its_protection_ends() {
 }
 
 #[test]
+fn a_refusal_after_a_majority_has_promised_plans_nothing() {
+    let mut desk = Desk::successor();
+    desk.plan = Plan::Wait(None);
+    desk.sends(100);
+    let ballot = Ballot { round: 1, place: 1 };
+    [0, 1, 2].iter().for_each(|n| desk.proposer.handle_promised(id(*n), ballot, None));
+    assert_eq!(desk.sends(110), []);
+    desk.refused(ballot, &Refusal::Protected(Duration::from_millis(30)));
+    assert_eq!(
+        desk.proposer.poll_timeout(at(200)),
+        None,
+        "else the loop would spin on a deadline that is over"
+    );
+}
+
+#[test]
 //= docs/protocol.md#vw-8
 fn a_coordinator_that_promised_or_accepted_goes_through_both_phases() {
     let promised = Votes { promised: Some(Ballot { round: 1, place: 1 }), has_accepted: false };

@@ -53,8 +53,9 @@ impl InView {
         };
         let contact = self.contacts.handle_datagram(place, head, answers, received_at);
         self.handle_contact(now, &contact, head, out);
-        // What came late or twice is no news, whatever it says; everything that matters is repeated.
-        if contact.fresh {
+        // What came late or twice is no news, whatever it says; everything that matters is repeated. Only who takes this
+        // member for a stranger does not number what it says.
+        if contact.fresh || matches!(body, DatagramBody::NotAMember { .. }) {
             self.handle_body(now, &contact, body, out);
         }
     }
