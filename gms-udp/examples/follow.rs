@@ -1,10 +1,11 @@
 //! A member that prints who is in its cluster, and stops acting when it has lost the majority.
 //!
-//! In two or three terminals:
+//! In three terminals (of two members, only the older goes on without the other):
 //!
 //! ```sh
 //! cargo run -p gms-udp --example follow -- a 127.0.0.1:7790
 //! cargo run -p gms-udp --example follow -- b 127.0.0.1:7791 127.0.0.1:7790
+//! cargo run -p gms-udp --example follow -- c 127.0.0.1:7792 127.0.0.1:7790
 //! ```
 
 #![allow(clippy::print_stdout, reason = "an example that prints")]
@@ -33,7 +34,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let names: Vec<_> = change.view.members().iter().map(|m| m.member.name.as_str()).collect();
                 println!("view {}: {}", change.view.number(), names.join(", "));
             }
-            Event::Isolated(_) => println!("isolated: the others may go on without us"),
+            Event::Isolated(_) => println!("isolated: stop acting, there may be a majority elsewhere"),
             Event::Connected(_) => println!("connected for {:?} at least", gms.connected_for()),
             Event::Stopped { reason } => println!("stopped: {reason:?}"),
             _ => {}

@@ -91,7 +91,7 @@ pub(crate) struct MemberArgs {
     /// Share in decisions, 0 to 100
     #[arg(long, env = "GMS_WEIGHT", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(crate) weight: u8,
-    /// Take office only if nobody else can
+    /// Become coordinator only if nobody else can
     #[arg(long, env = "GMS_NOT_COORDINATOR", value_parser = FalseyValueParser::new())]
     pub(crate) not_coordinator: bool,
     /// Attribute that others see; repeat or separate by commas

@@ -136,7 +136,7 @@ impl Client {
 
     fn broken(&self, error: &dyn std::error::Error) -> Failure {
         Failure::fault(format!(
-            "the connection to {} broke ({error}): try again, and look at the member's log",
+            "{} broke the connection ({error}): it must be the member's --http address, not its --bind; if it is, look at the member's log",
             self.at
         ))
     }

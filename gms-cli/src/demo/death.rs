@@ -264,7 +264,8 @@ impl Death {
             out.push_str(&format!("view {} ({}): {}\n", view.number, view.digest, view.members.join(", ")));
         }
         let last = self.last().map_or_else(|| String::from("?"), seconds);
-        out.push_str(&format!("last survivor after {last}, views in between: {}", self.views));
+        let changes = if self.views == 1 { "view change" } else { "view changes" };
+        out.push_str(&format!("last survivor after {last}, in {} {changes}", self.views));
         out
     }
 

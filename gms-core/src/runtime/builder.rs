@@ -150,7 +150,7 @@ impl Builder {
         self
     }
 
-    /// How long that is. Default 4 T.
+    /// How long the majority must be lost before [`Builder::quorum_loss`] acts. Default 4 T.
     pub const fn quorum_loss_timeout(mut self, timeout: Duration) -> Self {
         self.config.quorum_loss_timeout = Some(timeout);
         self

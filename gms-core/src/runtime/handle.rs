@@ -109,7 +109,8 @@ impl Gms {
     }
 
     /// Until when two-way contact to a majority is certain: compare with [`clock::now`] right before acting for the
-    /// cluster. [`Timestamp::ZERO`] when not connected, [`Timestamp::FAR_FUTURE`] when alone. Takes no lock.
+    /// cluster. [`Timestamp::ZERO`] when not connected, [`Timestamp::FAR_FUTURE`] where its own weight is a
+    /// majority: alone, or the older of two. Takes no lock.
     pub fn connected_until(&self) -> Timestamp {
         self.inner.shared.connected_until()
     }
