@@ -85,8 +85,7 @@ impl InView {
             return;
         }
         if !view.contains(&self.me.id) {
-            let out_of_it = ExclusionCause::Unknown;
-            self.end = Some(End::Excluded(view.id(), out_of_it));
+            self.end = Some(End::Excluded(view.id(), ExclusionCause::Unknown));
             return;
         }
         self.install(now, Arc::new(view), None, out);
