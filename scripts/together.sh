@@ -27,7 +27,7 @@ for round in $(seq "$repeats"); do
     deadline=$((SECONDS + 30))
     while :; do
         last=$(for n in $(seq "$members"); do grep '"event":"view_installed"' "$dir/m$n.out" | tail -1 | grep -o '"digest":"[0-9a-f]*"' || echo none; done | sort | uniq -c)
-        size=$(grep '"event":"view_installed"' "$dir/m1.out" | tail -1 | grep -o '"members":\[[^]]*\]' | tr ',' '\n' | wc -l)
+        size=$(grep '"event":"view_installed"' "$dir/m1.out" | tail -1 | grep -o '"members":\[[^]]*\]' | tr ',' '\n' | wc -l || true)
         if [ "$(echo "$last" | wc -l)" -eq 1 ] && [ "$size" -eq "$members" ]; then break; fi
         [ "$SECONDS" -lt "$deadline" ] || { echo "round $round: no single view of $members after 30 s: $last" >&2; cat "$dir"/*.err >&2; exit 1; }
         sleep 0.05
