@@ -1,0 +1,155 @@
+//! What really happened: who was up, who heard whom, what was lost when. No member knows it; invariants are judged by it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gms_core::Timestamp;
+use gms_core::member::{ClusterId, MemberId, ShortId};
+use gms_core::runtime::StepKind;
+use gms_core::view::ViewId;
+
+use crate::process::Process;
+
+/// Largest cluster in which who heard whom is followed pair by pair.
+pub const PAIRS_MEMBERS_MAX: usize = 128;
+
+/// How a member was lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LossKind {
+    /// Its process died; its host refuses.
+    Crashed,
+    /// Its process stands still.
+    Stopped,
+    /// Its host is silent.
+    HostLost,
+}
+
+/// A member that was lost while it was in a view.
+#[derive(Clone, Debug)]
+pub struct Loss {
+    /// Which process.
+    pub process: usize,
+    /// When.
+    pub at: Timestamp,
+    /// How.
+    pub kind: LossKind,
+    /// Since when all was calm then, if it was.
+    pub calm_since: Option<Timestamp>,
+    /// The cluster and view that it was in.
+    pub view: (ClusterId, ViewId),
+}
+
+/// What one process has heard of another.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    newest: u64,
+    last: Timestamp,
+    /// Since when no gap was longer than nine tenths of R.
+    steady_since: Timestamp,
+}
+
+/// The truth about a run.
+#[derive(Debug)]
+pub struct Truth {
+    by_id: BTreeMap<MemberId, usize>,
+    by_short: BTreeMap<ShortId, usize>,
+    calm_since: Option<Timestamp>,
+    losses: Vec<Loss>,
+    /// Per hearing process, per heard one; empty in large clusters.
+    heard: Vec<BTreeMap<usize, Heard>>,
+    follows_pairs: bool,
+    gap_max: Duration,
+}
+
+impl Truth {
+    pub(crate) fn new(now: Timestamp, members: usize, member_timeout: Duration) -> Self {
+        Self {
+            by_id: BTreeMap::new(),
+            by_short: BTreeMap::new(),
+            calm_since: Some(now),
+            losses: Vec::new(),
+            heard: Vec::new(),
+            follows_pairs: members <= PAIRS_MEMBERS_MAX,
+            gap_max: member_timeout.mul_f64(1.25 * 0.9),
+        }
+    }
+
+    pub(crate) fn process_started(&mut self, index: usize, process: &Process) {
+        self.by_id.insert(process.member.id, index);
+        self.by_short.insert(process.member.id.short(), index);
+        self.heard.push(BTreeMap::new());
+    }
+
+    /// The process with this member id.
+    pub fn process_of(&self, id: &MemberId) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+
+    /// The process with this short id.
+    pub fn process_of_short(&self, id: ShortId) -> Option<usize> {
+        self.by_short.get(&id).copied()
+    }
+
+    /// Since when nothing has been wrong but that processes are gone or hosts are off; `None` while something is.
+    pub const fn calm_since(&self) -> Option<Timestamp> {
+        self.calm_since
+    }
+
+    /// The members that were lost, in order.
+    pub fn losses(&self) -> &[Loss] {
+        &self.losses
+    }
+
+    /// When process `to` last read a contact of process `from`, where pairs are followed.
+    pub fn last_heard(&self, to: usize, from: usize) -> Option<Timestamp> {
+        self.heard.get(to)?.get(&from).map(|heard| heard.last)
+    }
+
+    /// Since when process `to` has heard process `from` without a gap of nine tenths of R, up to `now`.
+    pub fn heard_steadily_since(&self, to: usize, from: usize, now: Timestamp) -> Option<Timestamp> {
+        let heard = self.heard.get(to)?.get(&from)?;
+        (now.since(heard.last) <= self.gap_max).then_some(heard.steady_since)
+    }
+
+    /// Whether pairs are followed.
+    pub const fn follows_pairs(&self) -> bool {
+        self.follows_pairs
+    }
+
+    pub(crate) fn note_calm(&mut self, now: Timestamp, calm: bool) {
+        if !calm {
+            self.calm_since = None;
+        } else if self.calm_since.is_none() {
+            self.calm_since = Some(now);
+        }
+    }
+
+    pub(crate) fn lost(&mut self, now: Timestamp, processes: &[Process], process: usize, kind: LossKind) {
+        let Some(view) = processes[process].view() else { return };
+        let view = (view.cluster(), view.id());
+        self.losses.push(Loss { process, at: now, kind, calm_since: self.calm_since, view });
+    }
+
+    /// Notes who heard whom.
+    pub(crate) fn note(&mut self, now: Timestamp, by: usize, kind: &StepKind<'_>) {
+        let StepKind::ReceivedDatagram { datagram, .. } = kind else { return };
+        if !self.follows_pairs {
+            return;
+        }
+        let head = &datagram.head;
+        let Some(from) = self.by_short.get(&head.sender).copied() else { return };
+        if head.number == 0 || head.flags.isolated || head.flags.sick {
+            return;
+        }
+        let first = Heard { newest: 0, last: now, steady_since: now };
+        let heard = self.heard[by].entry(from).or_insert(first);
+        if head.number <= heard.newest {
+            return;
+        }
+        heard.newest = head.number;
+        if now.since(heard.last) > self.gap_max {
+            heard.steady_since = now;
+        }
+        heard.last = now;
+    }
+}
