@@ -286,7 +286,7 @@ impl Node {
         let view = Arc::clone(member.view());
         self.phase = Phase::InView(Box::new(member));
         self.out.event(Event::Joined { view: Arc::clone(&view) });
-        let joined = view.members().iter().map(|m| (&m.member).into()).collect();
+        let joined = view.members().iter().map(|m| (&*m.member).into()).collect();
         let change = crate::event::ViewChange {
             view,
             joined,

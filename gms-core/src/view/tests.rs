@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::evidence::{Reason, Verdict};
+use crate::evidence::{Evidence, Reason, Verdict};
 use crate::testing::{CLUSTER, addr, id, member, timing, view_of};
 
 fn crashed(n: MemberId) -> Crashed {
@@ -26,7 +26,7 @@ fn expelled(member: MemberId) -> Expelled {
 }
 
 fn joining(view: &View, joiner: Member) -> Change {
-    Change { joined: vec![joiner], ..Change::empty(view) }
+    Change { joined: vec![joiner.into()], ..Change::empty(view) }
 }
 
 #[test]
@@ -140,7 +140,7 @@ proptest! {
                 left: of(1).collect(),
                 crashed: of(2).map(crashed).collect(),
                 expelled: of(3).map(expelled).collect(),
-                joined: (0..joiners).map(|j| member(drawn + j)).collect(),
+                joined: (0..joiners).map(|j| member(drawn + j).into()).collect(),
                 ..Change::empty(&view)
             };
             drawn += joiners;
