@@ -136,7 +136,7 @@ fn records_outlive_a_view_change_and_joiners_begin_with_it() {
     let base = view_of(3);
     let mut change = crate::view::Change::empty(&base);
     change.left.push(id(1));
-    change.joined.push(crate::testing::member(9));
+    change.joined.push(crate::testing::member(9).into());
     contacts.install(&base.apply(&change).unwrap(), at(80));
     assert_eq!(contacts.place_of(id(1).short()), None);
     assert_eq!(contacts.get(&id(2)).unwrap().last_contact(), at(50));
