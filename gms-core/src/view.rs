@@ -277,6 +277,11 @@ impl View {
             && self.are_distinct(|m| m.endpoint.addr)
     }
 
+    /// The record of `id`, to be shared.
+    pub(crate) fn record(&self, id: &MemberId) -> Option<&Arc<Member>> {
+        self.place(id).map(|place| &self.members[place].member)
+    }
+
     /// The places of its members: shared by what has a record of each of them.
     pub(crate) const fn index(&self) -> &Arc<Index> {
         &self.index

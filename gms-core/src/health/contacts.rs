@@ -37,6 +37,11 @@ impl Contacts {
         self.index = Arc::clone(view.index());
     }
 
+    /// Takes the index of an equal copy of the view in place of its own.
+    pub(crate) fn share_index(&mut self, view: &View) {
+        self.index = Arc::clone(view.index());
+    }
+
     /// The place of the member with this short id.
     pub(crate) fn place_of(&self, short: ShortId) -> Option<usize> {
         self.index.place(short)

@@ -2,6 +2,7 @@
 
 mod in_view;
 mod outgoing;
+mod sharing;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -177,11 +178,6 @@ impl Node {
             Phase::Stopped(_) => {}
         }
         self.settle(now);
-    }
-
-    /// The next thing to do, in order.
-    pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
     }
 
     /// When to call [`Node::handle_timeout`], and why; at once while output is not drained. `None` after the end.

@@ -71,11 +71,6 @@ impl Record {
         self.id
     }
 
-    /// Whether anything was ever sent to it or read from it.
-    pub(crate) const fn is_used(&self) -> bool {
-        self.exchange.is_some()
-    }
-
     /// Last contact, moved by own pauses; the moment at which it joined if there was none.
     pub(crate) const fn last_contact(&self) -> Timestamp {
         self.last_contact
@@ -140,7 +135,7 @@ impl Record {
 
     /// Stops or resumes giving it echoes.
     pub(crate) fn withhold_echo(&mut self, withheld: bool) {
-        if withheld || self.is_used() {
+        if withheld || self.exchange.is_some() {
             self.exchange_mut().echo_withheld = withheld;
         }
     }
