@@ -92,7 +92,7 @@ impl Life {
     pub(super) fn remember(&mut self, view: &View, me: &Member) {
         self.member_timeout = view.timing().member_timeout;
         self.heartbeat_interval = view.timing().heartbeat_interval;
-        let others = view.members().iter().map(|m| &m.member).filter(|m| m.id != me.id);
+        let others = view.members().iter().map(|m| &*m.member).filter(|m| m.id != me.id);
         self.neighbours = others.map(|m| m.endpoint.addr).filter(|a| *a != me.endpoint.addr).collect();
     }
 
