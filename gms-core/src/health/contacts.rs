@@ -22,6 +22,8 @@ pub(crate) struct Contacts {
     records: Vec<Record>,
     /// Place by short id, sorted: looked up for every message.
     index: Vec<(ShortId, usize)>,
+    /// Places of those who send their heartbeats here; `None` for everybody.
+    expected: Option<Vec<usize>>,
 }
 
 impl Contacts {
@@ -39,6 +41,28 @@ impl Contacts {
             .collect();
         self.index = self.records.iter().enumerate().map(|(place, r)| (r.id().short(), place)).collect();
         self.index.sort_unstable();
+        self.expected = None;
+    }
+
+    /// Notes whose heartbeats come here: of those at `places`, or everybody's. Returns who begins to send them.
+    //= docs/protocol.md#lv-4
+    pub(crate) fn expect(&mut self, places: Option<Vec<usize>>, now: Timestamp) -> Vec<MemberId> {
+        let mut begin = Vec::new();
+        for (place, record) in self.records.iter_mut().enumerate() {
+            let is_expected = places.as_ref().is_none_or(|places| places.binary_search(&place).is_ok());
+            if record.expect(is_expected, now) {
+                begin.push(record.id());
+            }
+        }
+        self.expected = places;
+        begin
+    }
+
+    /// Place and record of everybody who sends heartbeats here, in view order.
+    pub(crate) fn expected(&self) -> impl Iterator<Item = (usize, &Record)> {
+        let few = self.expected.as_deref();
+        let all = if few.is_none() { 0..self.records.len() } else { 0..0 };
+        few.unwrap_or_default().iter().copied().chain(all).map(|place| (place, &self.records[place]))
     }
 
     /// The place of the member with this short id.
@@ -65,11 +89,6 @@ impl Contacts {
     /// The record at `place`, to be changed.
     pub(crate) fn at_mut(&mut self, place: usize) -> &mut Record {
         &mut self.records[place]
-    }
-
-    /// All records, in view order.
-    pub(crate) fn records(&self) -> &[Record] {
-        &self.records
     }
 
     /// Takes a datagram's head from the member at `place` into account.

@@ -18,6 +18,16 @@ const TRANSIT_MARGIN: Duration = Duration::from_millis(20);
 /// view. One more than ever counts at a time.
 const ECHO_MEMORY: usize = 5;
 
+/// The newest datagram of this member that was echoed under heads of one state.
+#[derive(Clone, Copy, Debug)]
+struct Echoed {
+    shown: Shown,
+    /// When it was sent.
+    sent: Timestamp,
+    /// How long after that the echoing hub's own contact with a majority lasts at least; zero if it is no hub.
+    lent_for: Duration,
+}
+
 /// The state that a head shows: a view, and the change accepted for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Shown {
@@ -50,8 +60,10 @@ pub(crate) struct Contact {
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     id: MemberId,
-    /// When it came into the installed view here.
+    /// When it came into the installed view here, or began to send heartbeats here.
     since: Timestamp,
+    /// Whether it sends its heartbeats here: else nothing follows from its silence.
+    expected: bool,
     /// Last contact, moved by own pauses; begins at `since`.
     last_contact: Timestamp,
     /// Last contact as it was, if there was any.
@@ -66,8 +78,8 @@ pub(crate) struct Record {
     last_number: u64,
     last_frame_number: u64,
     sent: [Timestamp; SENT_MEMORY],
-    /// Newest send time echoed, per state that the echoing head showed, newest state last.
-    echoes: Vec<(Shown, Timestamp)>,
+    /// What was echoed, per state that the echoing head showed, newest state last.
+    echoes: Vec<Echoed>,
     newest_echo_number: u64,
     /// Newest send time echoed by a contact that counts.
     proved: Option<Timestamp>,
@@ -83,6 +95,7 @@ impl Record {
         Self {
             id,
             since: now,
+            expected: true,
             last_contact: now,
             contact_unmoved: None,
             newest: None,
@@ -117,9 +130,32 @@ impl Record {
         self.contact_unmoved
     }
 
-    /// Time since the last contact.
+    /// Time since the last contact. One that sends no heartbeats here is never silent.
     pub(crate) fn silence(&self, now: Timestamp) -> Duration {
-        now.since(self.last_contact)
+        if self.expected { now.since(self.last_contact) } else { Duration::ZERO }
+    }
+
+    /// From when a checker that has asked it since `asked` counts its silence: it owes an answer, if no heartbeats.
+    pub(crate) fn silent_since(&self, asked: Timestamp) -> Timestamp {
+        if self.expected { self.last_contact } else { self.last_contact.max(asked) }
+    }
+
+    /// Whether it sends its heartbeats here.
+    pub(crate) const fn is_expected(&self) -> bool {
+        self.expected
+    }
+
+    /// Notes whether it sends its heartbeats here. Silence counts from when it begins to; returns whether it does.
+    //= docs/protocol.md#fd-5
+    //= docs/protocol.md#lv-4
+    pub(crate) fn expect(&mut self, expected: bool, now: Timestamp) -> bool {
+        let begins = expected && !self.expected;
+        if begins {
+            self.since = now;
+            self.last_contact = now;
+        }
+        self.expected = expected;
+        begins
     }
 
     /// Whether there was contact within `span`, not moved by anything; counts one that just joined as in contact.
@@ -155,7 +191,19 @@ impl Record {
 
     /// Newest send time that it echoed under a head for which `counts` holds.
     pub(crate) fn echoed(&self, mut counts: impl FnMut(Shown) -> bool) -> Option<Timestamp> {
-        self.echoes.iter().filter(|(shown, _)| counts(*shown)).map(|(_, sent)| *sent).max()
+        self.echoes.iter().filter(|e| counts(e.shown)).map(|e| e.sent).max()
+    }
+
+    /// Until when this hub keeps this member connected, by echoes under heads for which `counts` holds: as long as its own
+    /// contact with a majority lasts, and at most `valid` after what it echoes was sent.
+    //= docs/protocol.md#lv-2
+    pub(crate) fn lent_until(
+        &self,
+        valid: Duration,
+        mut counts: impl FnMut(Shown) -> bool,
+    ) -> Option<Timestamp> {
+        let counted = self.echoes.iter().filter(|e| counts(e.shown) && !e.lent_for.is_zero());
+        counted.map(|e| e.sent + e.lent_for.min(valid)).max()
     }
 
     /// Arrival of the newest datagram of it that was ever echoed.
@@ -272,7 +320,13 @@ impl Record {
             self.link.measure_rtt(at.since(sent).saturating_sub(held));
         }
         self.judge_way_out(echo.number, at);
-        self.remember_echo(Shown { view: head.view, accepted: head.accepted }, sent);
+        // It received what it echoes after that was sent, so its own contact lasts for longer from then by the echo's age.
+        let lent = |ms| Duration::from_millis(u64::from(ms)) + Duration::from_micros(u64::from(echo.age_us));
+        self.remember_echo(Echoed {
+            shown: Shown { view: head.view, accepted: head.accepted },
+            sent,
+            lent_for: head.quorate_for_ms.filter(|ms| *ms > 0).map_or(Duration::ZERO, lent),
+        });
         Some(sent)
     }
 
@@ -287,15 +341,17 @@ impl Record {
         }
     }
 
-    fn remember_echo(&mut self, shown: Shown, sent: Timestamp) {
-        if let Some((_, newest)) = self.echoes.iter_mut().find(|(s, _)| *s == shown) {
-            *newest = sent.max(*newest);
+    fn remember_echo(&mut self, echoed: Echoed) {
+        if let Some(newest) = self.echoes.iter_mut().find(|e| e.shown == echoed.shown) {
+            if echoed.sent >= newest.sent {
+                *newest = echoed;
+            }
             return;
         }
         if self.echoes.len() == ECHO_MEMORY {
             self.echoes.remove(0);
         }
-        self.echoes.push((shown, sent));
+        self.echoes.push(echoed);
     }
 }
 

@@ -17,6 +17,7 @@ fn head(from: u8, number: u64) -> Head {
         flags: Flags::default(),
         number,
         echo: None,
+        quorate_for_ms: None,
     }
 }
 
