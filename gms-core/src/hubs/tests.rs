@@ -51,7 +51,8 @@ fn whoever_gets_heartbeats_expects_them() {
         let places = 0..usize::from(n);
         let sends = |from: usize, to: usize| recipients(&view, from).is_none_or(|all| all.contains(&to));
         let expects = |me: usize, from: usize| senders(&view, me).is_none_or(|all| all.contains(&from));
-        for (a, b) in places.clone().flat_map(|a| places.clone().map(move |b| (a, b))).filter(|(a, b)| a != b) {
+        for (a, b) in places.clone().flat_map(|a| places.clone().map(move |b| (a, b))).filter(|(a, b)| a != b)
+        {
             assert_eq!(sends(a, b), expects(b, a), "{n} members, {a} to {b}");
         }
     }

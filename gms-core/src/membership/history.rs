@@ -16,7 +16,7 @@ pub(crate) use crate::message::Decided;
 /// Changes kept for members that missed some. Whoever missed more takes a whole view.
 const CHANGES_MAX: usize = 64;
 /// Most frames' worth of changes in one answer: the joins of a bootstrap are large, so fewer than [`CHANGES_MAX`].
-const CHANGES_PER_ANSWER: usize = 16;
+pub(super) const CHANGES_PER_ANSWER: usize = 16;
 
 #[derive(Debug)]
 struct Replaced {

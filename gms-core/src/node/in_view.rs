@@ -107,6 +107,8 @@ pub(super) struct InView {
     /// Looked at once a heartbeat interval.
     coordinator_is_idle: bool,
     reach: Reach,
+    /// Whom the next joiner is told to ask for the view, if it is large: a place in it.
+    holder_turn: usize,
     /// What is left of the contact in a view in which this member counted by others.
     carried: Timestamp,
     leave_deadline: Option<Timestamp>,
@@ -165,6 +167,7 @@ impl InView {
             hears_majority_isolated_since: None,
             coordinator_is_idle: false,
             reach: Reach::default(),
+            holder_turn: 0,
             carried: Timestamp::ZERO,
             leave_deadline: None,
             leave_timeout: config.leave_timeout,

@@ -164,7 +164,8 @@ impl InView {
             FrameBody::FoundPromised { .. }
             | FrameBody::FoundAccepted { .. }
             | FrameBody::FoundRefused { .. }
-            | FrameBody::JoinRefused { .. } => {}
+            | FrameBody::JoinRefused { .. }
+            | FrameBody::Admitted { .. } => {}
             _ => return false,
         }
         true
@@ -190,7 +191,7 @@ impl InView {
         match self.admission.handle_join(scene!(self, now), join, redirect, out) {
             Admitted::Handled => {}
             Admitted::ResendView => {
-                let body = FrameBody::Install(Installation::Whole(Box::new(View::clone(&self.view))));
+                let body = self.welcome(&member.id, |m, id| m.has_shown_view(id));
                 out.reply(reply, member.id.short(), body);
             }
         }

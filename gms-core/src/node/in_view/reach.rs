@@ -1,9 +1,11 @@
-//! Whom a member's heartbeats reach, and whose reach it: everybody, or in views with hubs a few.
+//! What a view's size decides: whom heartbeats reach, whose reach this member, and who gives a joiner the view.
 
 use crate::hubs;
-use crate::member::MemberId;
+use crate::member::{Member, MemberId};
+use crate::message::{FrameBody, Installation};
 use crate::outbox::Outbox;
 use crate::time::Timestamp;
+use crate::view::View;
 
 use super::{InView, scene};
 
@@ -69,6 +71,34 @@ impl InView {
     pub(in crate::node) fn quorate_for_ms(&self, now: Timestamp) -> Option<u32> {
         let left = self.isolation.until().since(now).min(self.view.timing().member_timeout);
         self.reach.lends.then(|| u32::try_from(left.as_millis()).unwrap_or(u32::MAX))
+    }
+
+    /// What tells `joiner` that it is in the installed view: the view; or, where that is large and this member in office, who
+    /// of those for whom `holds` holds can give it the view, another one each time.
+    //= docs/protocol.md#lv-5
+    pub(super) fn welcome(
+        &mut self,
+        joiner: &MemberId,
+        holds: impl Fn(&Self, &MemberId) -> bool,
+    ) -> FrameBody {
+        let members = self.view.members();
+        if hubs::spreads_views(&self.view) && self.is_in_office() {
+            let is_apt = |id: &MemberId| {
+                *id != self.me.id && id != joiner && !self.health.is_suspect(id) && holds(self, id)
+            };
+            let mut places = (0..members.len()).map(|step| (self.holder_turn + step) % members.len());
+            if let Some(place) = places.find(|place| is_apt(&members[*place].member.id)) {
+                let Member { id: holder, endpoint, .. } = members[place].member;
+                self.holder_turn = place + 1;
+                return FrameBody::Admitted { view: self.view.id(), holder, endpoint };
+            }
+        }
+        FrameBody::Install(Installation::Whole(Box::new(View::clone(&self.view))))
+    }
+
+    /// Whether `id` was seen to hold the installed view.
+    pub(super) fn has_shown_view(&self, id: &MemberId) -> bool {
+        self.contacts.get(id).is_some_and(|record| record.newest_view() >= self.view.id())
     }
 
     fn is_without_hubs(&self) -> bool {
