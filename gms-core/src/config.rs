@@ -2,6 +2,7 @@
 //!
 //! [`Timing`] belongs to the cluster: fixed at founding, it travels in the view. [`Config`] belongs to one member.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -15,14 +16,31 @@ pub const MEMBER_TIMEOUT_MAX: Duration = Duration::from_secs(600);
 /// Largest view in which `auto` means that everybody gets everybody's heartbeats.
 pub const AUTO_RECIPIENTS_VIEW_MAX: usize = 128;
 
+/// Members before it in the ring to which a member of a larger view sends heartbeats, beside the hubs.
+pub const AUTO_PREDECESSORS: u16 = 3;
+
 /// Who gets a member's heartbeats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum HeartbeatRecipients {
-    /// All members in views up to [`AUTO_RECIPIENTS_VIEW_MAX`].
+    /// All members in views up to [`AUTO_RECIPIENTS_VIEW_MAX`]; in larger ones the hubs, which are the first four in
+    /// office, and [`AUTO_PREDECESSORS`] members before it in the ring.
     #[default]
     Auto,
     /// All members, whatever the view's size.
     All,
+    /// The hubs and so many members before it in the ring, whatever the view's size; 1 to 32. Fewer: losses side by
+    /// side are found later; more: traffic.
+    Predecessors(u16),
+}
+
+impl fmt::Display for HeartbeatRecipients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::All => f.write_str("all"),
+            Self::Predecessors(n) => n.fmt(f),
+        }
+    }
 }
 
 /// The cluster's timing, as a view carries it. One knob, `member_timeout` (T); the rest derives from it.
@@ -112,7 +130,7 @@ impl Timing {
             final_check_timeout,
             refused_grace,
             batch_window,
-            heartbeat_recipients: HeartbeatRecipients::Auto | HeartbeatRecipients::All,
+            heartbeat_recipients,
             suspect_recipients,
             verifiers,
         } = self;
@@ -124,6 +142,9 @@ impl Timing {
         within("final-check-timeout", *final_check_timeout, 10 * ms, t)?;
         within("refused-grace", *refused_grace, ms, *final_check_timeout)?;
         within("batch-window", *batch_window, Duration::ZERO, t)?;
+        if let HeartbeatRecipients::Predecessors(n) = heartbeat_recipients {
+            within_count("heartbeat-recipients", *n, 1, 32)?;
+        }
         within_count("suspect-recipients", *suspect_recipients, 1, 100)?;
         within_count("verifiers", *verifiers, 0, 16)
     }
@@ -235,8 +256,8 @@ impl TimingOverrides {
                 self.heartbeat_recipients.filter(|own| *own != cluster.heartbeat_recipients).map(|own| {
                     TimingConflict {
                         knob: String::from("heartbeat-recipients"),
-                        joiner: format!("{own:?}").to_lowercase(),
-                        cluster: format!("{:?}", cluster.heartbeat_recipients).to_lowercase(),
+                        joiner: own.to_string(),
+                        cluster: cluster.heartbeat_recipients.to_string(),
                     }
                 })
             })
@@ -407,6 +428,12 @@ mod tests {
         let overrides = TimingOverrides { member_timeout: Some(Duration::ZERO), ..Default::default() };
         let error = overrides.resolve().unwrap_err().to_string();
         assert_eq!(error, "member-timeout is 0s, which is not between 100ms and 600s");
+        let overrides = TimingOverrides {
+            heartbeat_recipients: Some(HeartbeatRecipients::Predecessors(0)),
+            ..Default::default()
+        };
+        let error = overrides.resolve().unwrap_err().to_string();
+        assert_eq!(error, "heartbeat-recipients is 0, which is not between 1 and 32");
         let overrides =
             TimingOverrides { heartbeat_interval: Some(Duration::from_secs(3)), ..Default::default() };
         let error = overrides.resolve().unwrap_err().to_string();
@@ -427,5 +454,9 @@ mod tests {
         let other = TimingOverrides { member_timeout: Some(Duration::from_secs(2)), ..Default::default() };
         let conflict = other.conflict(&cluster).unwrap().to_string();
         assert!(conflict.starts_with("member-timeout is 1s in this cluster, not 2s"), "{conflict}");
+        let number = HeartbeatRecipients::Predecessors(3);
+        let other = TimingOverrides { heartbeat_recipients: Some(number), ..Default::default() };
+        let conflict = other.conflict(&cluster).unwrap().to_string();
+        assert!(conflict.starts_with("heartbeat-recipients is auto in this cluster, not 3"), "{conflict}");
     }
 }

@@ -49,6 +49,7 @@ pub mod config;
 pub mod event;
 pub mod evidence;
 mod health;
+pub mod hubs;
 pub mod input;
 pub mod member;
 mod membership;

@@ -68,6 +68,7 @@ pub(crate) fn head(from: u8, to: u8, view: &View, number: u64) -> Head {
         flags: Flags::default(),
         number,
         echo: None,
+        quorate_for_ms: None,
     }
 }
 

@@ -71,6 +71,7 @@ impl Stage {
             accepted: None,
             flags: Flags::default(),
             number,
+            quorate_for_ms: None,
             echo: (echoed > 0).then_some(Echo { number: echoed, age_us: 100 }),
         }
     }

@@ -8,9 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gms_core::config::{
-    AUTO_RECIPIENTS_VIEW_MAX, HeartbeatRecipients, MEMBER_TIMEOUT_MAX, MEMBER_TIMEOUT_MIN, Profile, Timing,
-};
+use gms_core::config::{AUTO_RECIPIENTS_VIEW_MAX, MEMBER_TIMEOUT_MAX, MEMBER_TIMEOUT_MIN, Profile, Timing};
 
 /// Most lines of a source file, tests not counted.
 const FILE_LINES_MAX: usize = 400;
@@ -186,10 +184,6 @@ fn the_documented_timing_is_the_default_timing() {
         suspect_recipients,
         verifiers,
     } = Timing::default();
-    let recipients = match heartbeat_recipients {
-        HeartbeatRecipients::Auto => "`auto`",
-        HeartbeatRecipients::All => "`all`",
-    };
     let expected: BTreeMap<&str, String> = [
         ("member_timeout", human(member_timeout)),
         ("heartbeat_interval", human(heartbeat_interval)),
@@ -197,7 +191,7 @@ fn the_documented_timing_is_the_default_timing() {
         ("final_check_timeout", human(final_check_timeout)),
         ("refused_grace", human(refused_grace)),
         ("batch_window", human(batch_window)),
-        ("heartbeat_recipients", recipients.to_owned()),
+        ("heartbeat_recipients", format!("`{heartbeat_recipients}`")),
         ("suspect_recipients", suspect_recipients.to_string()),
         ("verifiers", verifiers.to_string()),
     ]

@@ -47,6 +47,7 @@ fn head(sender: u8, recipient: ShortId) -> Head {
         flags: Flags { isolated: true, ..Flags::default() },
         number: 17,
         echo: Some(Echo { number: 12, age_us: 5 }),
+        quorate_for_ms: None,
     }
 }
 

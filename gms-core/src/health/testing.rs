@@ -138,6 +138,7 @@ impl Desk {
             flags,
             number: self.numbers[usize::from(n)],
             echo: echo.map(|number| Echo { number, age_us: 0 }),
+            quorate_for_ms: None,
         };
         let place = self.view.place(&id(n)).expect("a member");
         let contact = self.contacts.handle_datagram(place, &head, answers, self.now);

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::HeartbeatRecipients;
+use crate::hubs;
 use crate::member::MemberId;
 use crate::message::Installation;
-use crate::quorum;
 use crate::time::Timestamp;
 use crate::view::{Digest, View, ViewId};
 
@@ -15,7 +16,7 @@ pub(crate) use crate::message::Decided;
 /// Changes kept for members that missed some. Whoever missed more takes a whole view.
 const CHANGES_MAX: usize = 64;
 /// Most frames' worth of changes in one answer: the joins of a bootstrap are large, so fewer than [`CHANGES_MAX`].
-const CHANGES_PER_ANSWER: usize = 16;
+pub(super) const CHANGES_PER_ANSWER: usize = 16;
 
 #[derive(Debug)]
 struct Replaced {
@@ -126,8 +127,11 @@ impl History {
     /// else the moment from which it may.
     ///
     /// The suspect may still be in an older view and count its majority there. So unless it was seen in `base`, those
-    /// who granted must be a majority without it in each such view that was replaced less than R ago too.
+    /// who granted must be a majority without it in each such view that was replaced less than R ago too (where it counted
+    /// by hubs: all of those). Where it counts by others in the base, contact that it had in such a view may have been
+    /// carried over, whatever view it has shown since.
     //= docs/protocol.md#vw-22
+    //= docs/protocol.md#lv-3
     pub(crate) fn settled(
         &self,
         now: Timestamp,
@@ -137,21 +141,26 @@ impl History {
         granted: &[MemberId],
     ) -> Result<(), Timestamp> {
         let (suspect, newest_shown) = suspect;
-        if newest_shown >= base.id() {
-            return Ok(());
-        }
         let joined_in = base.members().iter().find(|m| m.member.id == *suspect).map(|m| m.joined_in);
         if joined_in == Some(base.id()) {
             return Ok(());
         }
-        let mut until = self.gap_at + settle;
-        for replaced in self.replaced.iter().filter(|r| r.id >= newest_shown) {
+        let has_shown = newest_shown >= base.id();
+        // Views that are not known may have had hubs, unless none of this cluster's ever has.
+        let never_carries = base.timing().heartbeat_recipients == HeartbeatRecipients::All;
+        let mut until = if has_shown && never_carries { Timestamp::ZERO } else { self.gap_at + settle };
+        let mut counts_alike = true;
+        let mut common: Vec<MemberId> = hubs::first_in_office(base).map(|m| m.id).collect();
+        for replaced in self.replaced.iter().rev() {
             let Some(view) = &replaced.view else { continue };
             if !view.contains(suspect) || replaced.at + settle <= now {
                 continue;
             }
-            let weight = quorum::weight_of(view, |m| m != suspect && granted.contains(m));
-            if !quorum::is_majority(weight, view.weight()) {
+            common.retain(|hub| hubs::is_hub(view, hub));
+            counts_alike &= hubs::borrows(view, suspect) == hubs::borrows(base, suspect)
+                && (!hubs::borrows(base, suspect) || !common.is_empty());
+            let may_count_in_it = !has_shown && replaced.id >= newest_shown;
+            if (may_count_in_it || !counts_alike) && !hubs::covers(view, suspect, granted) {
                 until = until.max(replaced.at + settle);
             }
         }

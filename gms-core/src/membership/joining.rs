@@ -13,8 +13,8 @@ use fastrand::Rng;
 use crate::config::{Config, Timing, TimingOverrides};
 use crate::event::JoinFailure;
 use crate::input::{ReplyHandle, SendFailure};
-use crate::member::{ClusterId, Member, MemberId, ShortId};
-use crate::message::{ClusterInfo, DatagramBody, FrameBody, JoinRefusal};
+use crate::member::{ClusterId, Endpoint, Member, MemberId, ShortId};
+use crate::message::{ClusterInfo, DatagramBody, FrameBody, JoinRefusal, Membership};
 use crate::outbox::Outbox;
 use crate::output::FrameToken;
 use crate::time::Timestamp;
@@ -55,6 +55,10 @@ struct Asked {
     cluster: ClusterId,
     coordinator: MemberId,
     at: Timestamp,
+    /// Who was asked for the view, once the coordinator said that this process is in it.
+    holder: Option<MemberId>,
+    /// Whether the holder could not help: the coordinator is asked for another one soon.
+    is_urgent: bool,
 }
 
 /// The joining machine.
@@ -192,6 +196,9 @@ impl Joining {
         if self.is_over {
             return;
         }
+        if let Some(asked) = self.asked.as_mut().filter(|asked| asked.holder == Some(info.sender)) {
+            asked.is_urgent = true;
+        }
         self.seeds.record(now, from, info);
         self.founding.handle_answer(from, info.sender);
         self.advance(now, out);
@@ -217,6 +224,23 @@ impl Joining {
             self.ask_at = self.ask_at.min(now + ASK_AFTER_MIN);
         }
         self.advance(now, out);
+    }
+
+    /// Takes the news that a view contains this process, and asks `holder` for it. Where that can't give it, the coordinator
+    /// is asked again and names another one.
+    //= docs/protocol.md#lv-5
+    pub(crate) fn handle_admitted(
+        &mut self,
+        now: Timestamp,
+        holder: MemberId,
+        endpoint: Endpoint,
+        out: &mut Outbox,
+    ) {
+        let Some(asked) = self.asked.as_mut().filter(|_| !self.is_over) else { return };
+        asked.holder = Some(holder);
+        self.last_word = Some(now);
+        let token = self.send_join(endpoint.check_addr, holder, out);
+        self.sent.remember([(token, Purpose::Holder)]);
     }
 
     /// Takes a coordinator's refusal: the end, unless asking again may succeed.
@@ -252,6 +276,11 @@ impl Joining {
             Some(Purpose::Seed(addr)) if refused => self.seeds.record_refused(addr),
             Some(Purpose::Founder(id)) if refused => {
                 self.founding.handle_founder_refused(now, id, self.timing.founding_age());
+            }
+            Some(Purpose::Holder) => {
+                if let Some(asked) = &mut self.asked {
+                    asked.is_urgent = true;
+                }
             }
             // The coordinator is gone or cut off: the others may know another one soon.
             Some(Purpose::Join) => {
@@ -332,7 +361,7 @@ impl Joining {
             None if self.seeds.all_answered() => now,
             None => first + SETTLE,
             Some(asked) if (asked.cluster, asked.coordinator) == (best.cluster, best.coordinator) => {
-                asked.at + again
+                asked.at + if asked.is_urgent { REDIRECT_MIN } else { again }
             }
             Some(asked) => asked.at + REDIRECT_MIN,
         };
@@ -349,7 +378,8 @@ impl Joining {
             }
         }
         self.sent.remember(sent);
-        self.asked = Some(Asked { cluster: best.cluster, coordinator: best.coordinator, at: now });
+        let Membership { cluster, coordinator, .. } = best;
+        self.asked = Some(Asked { cluster, coordinator, at: now, holder: None, is_urgent: false });
         self.join_at = Some(now + again);
     }
 

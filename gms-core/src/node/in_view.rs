@@ -5,6 +5,7 @@ mod commands;
 mod datagrams;
 mod frames;
 mod install;
+mod reach;
 mod status;
 mod timers;
 
@@ -57,6 +58,8 @@ macro_rules! scene {
 }
 use scene;
 
+use reach::Reach;
+
 /// Strangers remembered so that each is told at most once an interval that it is no member.
 const STRANGERS_MAX: usize = 64;
 
@@ -103,6 +106,11 @@ pub(super) struct InView {
     hears_majority_isolated_since: Option<Timestamp>,
     /// Looked at once a heartbeat interval.
     coordinator_is_idle: bool,
+    reach: Reach,
+    /// Whom the next joiner is told to ask for the view, if it is large: a place in it.
+    holder_turn: usize,
+    /// What is left of the contact in a view in which this member counted by others.
+    carried: Timestamp,
     leave_deadline: Option<Timestamp>,
     leave_timeout: Option<Duration>,
     quorum_loss: QuorumLoss,
@@ -158,6 +166,9 @@ impl InView {
             hears_majority: false,
             hears_majority_isolated_since: None,
             coordinator_is_idle: false,
+            reach: Reach::default(),
+            holder_turn: 0,
+            carried: Timestamp::ZERO,
             leave_deadline: None,
             leave_timeout: config.leave_timeout,
             quorum_loss: config.quorum_loss,
@@ -171,6 +182,7 @@ impl InView {
             member.admission.handle_founded_with_seeds(scene!(member, now));
         }
         member.announcer.handle_seeds(now, &seeds);
+        member.settle_reach(now);
         member
     }
 
@@ -232,7 +244,8 @@ impl InView {
             makes: &a.makes,
             removes_me: a.change.removes_crashed(&self.me.id),
         });
-        let until = isolation::connected_until(&self.view, &self.me.id, &self.contacts, pending);
+        let (view, contacts, carried) = (&self.view, &self.contacts, self.carried);
+        let until = isolation::connected_until(view, &self.me.id, contacts, pending, carried);
         let Some(change) = self.isolation.update(now, until) else { return };
         let span = self.view.timing().member_timeout;
         let (heard_from, heard_by) = isolation::heard(&self.view, &self.me.id, &self.contacts, now, span);
@@ -241,6 +254,9 @@ impl InView {
             IsolationChange::Isolated => crate::Event::Isolated(report),
             IsolationChange::Connected => crate::Event::Connected(report),
         });
+        if self.reach.borrows {
+            self.handle_hubs_lost_or_back(now);
+        }
     }
 
     /// Notes a pause of this process before anything is believed about the silence of others.

@@ -342,6 +342,9 @@ impl Node {
                     FrameBody::JoinRefused { reason } => {
                         joining.handle_join_refused(now, &reason, &mut self.out);
                     }
+                    FrameBody::Admitted { holder, endpoint, .. } => {
+                        joining.handle_admitted(now, holder, endpoint, &mut self.out);
+                    }
                     FrameBody::Install(Installation::Whole(view)) => self.handle_first_view(now, *view),
                     body => joining.handle_found_message(now, frame.head.sender, reply, &body, &mut self.out),
                 }

@@ -89,9 +89,13 @@ impl Node {
             flags: member.flags(now),
             number: 0,
             echo: None,
+            quorate_for_ms: member.quorate_for_ms(now),
         };
+        let few = member.recipients(now);
+        let all = if few.is_none() { 0..view.len() } else { 0..0 };
         let contacts = member.contacts_mut();
-        for (place, m) in view.members().iter().enumerate() {
+        for place in few.unwrap_or_default().into_iter().chain(all) {
+            let m = &view.members()[place];
             if m.member.id == self.me.id {
                 continue;
             }
@@ -136,9 +140,10 @@ impl Node {
     ) -> Option<(crate::member::Endpoint, Head)> {
         let mut head = self.stranger_head(now, to.short());
         let Phase::InView(member) = &mut self.phase else { return None };
-        let endpoint = member.view().member(to)?.endpoint;
+        head.quorate_for_ms = member.quorate_for_ms(now);
+        let place = member.contacts_mut().place_of(to.short())?;
+        let endpoint = member.view().members().get(place).filter(|m| m.member.id == *to)?.member.endpoint;
         let contacts = member.contacts_mut();
-        let place = contacts.place_of(to.short())?;
         head.echo = contacts.take_echo(place, now);
         let record = contacts.at_mut(place);
         head.number = match channel {
@@ -169,6 +174,7 @@ impl Node {
             flags: crate::message::Flags::default(),
             number: 0,
             echo: None,
+            quorate_for_ms: None,
         };
         if let Phase::InView(member) = &self.phase {
             head.cluster = member.view().cluster().tag();

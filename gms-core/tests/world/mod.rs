@@ -10,13 +10,15 @@ mod network;
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use gms_core::config::{Config, TimingOverrides};
-use gms_core::event::{Event, Removed};
+use gms_core::config::{Config, HeartbeatRecipients, TimingOverrides};
+use gms_core::event::{Event, Removed, ViewChange};
 use gms_core::evidence::Verdict;
+use gms_core::hubs;
 use gms_core::input::{Command, Input};
-use gms_core::member::{Endpoint, Member, MemberId};
+use gms_core::member::{ClusterId, Endpoint, Member, MemberId};
 use gms_core::view::{Digest, View};
 use gms_core::{Node, Output, Timestamp};
 
@@ -43,6 +45,10 @@ pub(crate) struct World {
     pub(crate) net: Network,
     pub(crate) seeds: Vec<SocketAddr>,
     pub(crate) member_timeout: Duration,
+    /// What founders are told about `heartbeat_recipients`; joiners adopt it.
+    pub(crate) recipients: Option<HeartbeatRecipients>,
+    /// Every view that somebody installed, by number and cluster, to look at the base of a change.
+    views: BTreeMap<(u64, ClusterId), Arc<View>>,
     queue: BinaryHeap<Scheduled>,
     sequence: u64,
     digests: BTreeMap<u64, Digest>,
@@ -68,6 +74,8 @@ impl World {
             net: Network::new(seed),
             seeds: (0..3).map(address).collect(),
             member_timeout: Duration::from_secs(1),
+            recipients: None,
+            views: BTreeMap::new(),
             queue: BinaryHeap::new(),
             sequence: 0,
             digests: BTreeMap::new(),
@@ -80,7 +88,13 @@ impl World {
 
     /// A world with `n` members in one view.
     pub(crate) fn with_members(seed: u64, n: usize) -> Self {
+        Self::with_recipients(seed, n, None)
+    }
+
+    /// A world with `n` members in one view, who send their heartbeats to these.
+    pub(crate) fn with_recipients(seed: u64, n: usize, recipients: Option<HeartbeatRecipients>) -> Self {
         let mut world = Self::new(seed);
+        world.recipients = recipients;
         world.seeds.truncate(n);
         for host in 0..n {
             world.start(host);
@@ -99,8 +113,11 @@ impl World {
     /// Starts a process with a changed configuration or record.
     pub(crate) fn start_with(&mut self, host: usize, change: impl FnOnce(&mut Config, &mut Member)) -> usize {
         let mut config = Config::new("test");
-        config.timing =
-            TimingOverrides { member_timeout: Some(self.member_timeout), ..TimingOverrides::default() };
+        config.timing = TimingOverrides {
+            member_timeout: Some(self.member_timeout),
+            heartbeat_recipients: self.recipients,
+            ..TimingOverrides::default()
+        };
         config.has_seeds = !self.seeds.is_empty();
         self.ids = self.ids.wrapping_add(1).wrapping_mul(0xd134_2543_de82_ef95);
         let mut bytes = [0; 16];
@@ -311,9 +328,24 @@ impl World {
         let key = view.number() ^ u64::from_be_bytes(view.cluster().tag().0);
         let known = *self.digests.entry(key).or_insert_with(|| view.digest());
         assert_eq!(known, view.digest(), "two views are numbered {}", view.number());
+        self.views.insert((view.number(), view.cluster()), Arc::clone(view));
         for removed in change.crashed.iter().filter(|r| r.evidence.verdict == Verdict::Silent) {
-            self.check_isolated(removed, view);
+            if !self.was_decided_past_a_hub(removed, change) {
+                self.check_isolated(removed, view);
+            }
         }
+    }
+
+    /// Whether a hub that stayed in the view had no say, because whoever decided was cut off from it: the one case in which
+    /// p-5 promises nothing (lv-3).
+    fn was_decided_past_a_hub(&self, removed: &Removed, change: &ViewChange) -> bool {
+        let base = self.views.get(&(change.view.number() - 1, change.view.cluster()));
+        let Some(base) = base.filter(|base| hubs::borrows(base, &removed.member.id)) else { return false };
+        let goes_too = |hub: &MemberId| {
+            change.crashed.iter().any(|r| r.member.id == *hub && r.evidence.verdict == Verdict::Silent)
+        };
+        hubs::first_in_office(base)
+            .any(|hub| !removed.evidence.fenced_by.contains(&hub.id) && !goes_too(&hub.id))
     }
 
     /// Who is removed for silence knew before that it was isolated.

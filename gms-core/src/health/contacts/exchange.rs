@@ -24,6 +24,16 @@ pub(crate) struct Shown {
     pub(crate) accepted: Option<DigestTag>,
 }
 
+/// The newest datagram to the member that it echoed under heads of one state.
+#[derive(Clone, Copy, Debug)]
+struct Echoed {
+    shown: Shown,
+    /// When it was sent.
+    sent: Timestamp,
+    /// How long after that the echoing hub's own contact with a majority lasts at least; zero if it is no hub.
+    lent_for: Duration,
+}
+
 /// What was exchanged with one member. Its lists grow with use, so that a few words cost little.
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
@@ -40,8 +50,8 @@ pub(super) struct Exchange {
     last_frame_number: u64,
     /// When the newest datagrams to it were sent, each at the place that [`slot`] gives its number.
     sent: Vec<Timestamp>,
-    /// Newest send time echoed, per state that the echoing head showed, newest state last.
-    echoes: Vec<(Shown, Timestamp)>,
+    /// What was echoed, per state that the echoing head showed, newest state last.
+    echoes: Vec<Echoed>,
     newest_echo_number: u64,
     /// Newest send time echoed by a contact that counts.
     pub(super) proved: Option<Timestamp>,
@@ -73,7 +83,17 @@ impl Exchange {
 
     /// Newest send time that was echoed under a head for which `counts` holds.
     pub(super) fn echoed(&self, mut counts: impl FnMut(Shown) -> bool) -> Option<Timestamp> {
-        self.echoes.iter().filter(|(shown, _)| counts(*shown)).map(|(_, sent)| *sent).max()
+        self.echoes.iter().filter(|e| counts(e.shown)).map(|e| e.sent).max()
+    }
+
+    /// Until when contact is lent by echoes under heads for which `counts` holds, at most `valid` each.
+    pub(super) fn lent_until(
+        &self,
+        valid: Duration,
+        mut counts: impl FnMut(Shown) -> bool,
+    ) -> Option<Timestamp> {
+        let counted = self.echoes.iter().filter(|e| counts(e.shown) && !e.lent_for.is_zero());
+        counted.map(|e| e.sent + e.lent_for.min(valid)).max()
     }
 
     /// Takes the number of the next datagram and remembers when it was sent.
@@ -142,7 +162,13 @@ impl Exchange {
             self.link.measure_rtt(at.since(sent).saturating_sub(held));
         }
         self.judge_way_out(echo.number, at);
-        self.remember_echo(Shown { view: head.view, accepted: head.accepted }, sent);
+        // It received what it echoes after that was sent, so its own contact lasts for longer from then by the echo's age.
+        let lent = |ms| Duration::from_millis(u64::from(ms)) + Duration::from_micros(u64::from(echo.age_us));
+        self.remember_echo(Echoed {
+            shown: Shown { view: head.view, accepted: head.accepted },
+            sent,
+            lent_for: head.quorate_for_ms.filter(|ms| *ms > 0).map_or(Duration::ZERO, lent),
+        });
         Some(sent)
     }
 
@@ -157,9 +183,11 @@ impl Exchange {
         }
     }
 
-    fn remember_echo(&mut self, shown: Shown, sent: Timestamp) {
-        if let Some((_, newest)) = self.echoes.iter_mut().find(|(s, _)| *s == shown) {
-            *newest = sent.max(*newest);
+    fn remember_echo(&mut self, echoed: Echoed) {
+        if let Some(newest) = self.echoes.iter_mut().find(|e| e.shown == echoed.shown) {
+            if echoed.sent >= newest.sent {
+                *newest = echoed;
+            }
             return;
         }
         if self.echoes.len() == ECHO_MEMORY {
@@ -167,7 +195,7 @@ impl Exchange {
         }
         // Most members show one state or two.
         self.echoes.reserve_exact(1);
-        self.echoes.push((shown, sent));
+        self.echoes.push(echoed);
     }
 }
 

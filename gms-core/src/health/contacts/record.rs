@@ -39,8 +39,10 @@ static NOTHING: Exchange = Exchange::new();
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     id: MemberId,
-    /// When it came into the installed view here.
+    /// When it came into the installed view here, or began to send heartbeats here.
     since: Timestamp,
+    /// Whether it sends its heartbeats here: else nothing follows from its silence.
+    expected: bool,
     /// Last contact, moved by own pauses; begins at `since`.
     last_contact: Timestamp,
     exchange: Option<Box<Exchange>>,
@@ -49,12 +51,13 @@ pub(crate) struct Record {
 impl Record {
     /// A record that begins at `now`.
     pub(crate) const fn new(id: MemberId, now: Timestamp) -> Self {
-        Self { id, since: now, last_contact: now, exchange: None }
+        Self { id, since: now, expected: true, last_contact: now, exchange: None }
     }
 
     /// Takes the record out and leaves one of which nothing is known.
     pub(super) const fn take(&mut self) -> Self {
-        let rest = Self::new(self.id, self.since);
+        let mut rest = Self::new(self.id, self.since);
+        rest.expected = self.expected;
         std::mem::replace(self, rest)
     }
 
@@ -81,9 +84,32 @@ impl Record {
         self.exchange().contact_unmoved
     }
 
-    /// Time since the last contact.
+    /// Time since the last contact. One that sends no heartbeats here is never silent.
     pub(crate) fn silence(&self, now: Timestamp) -> Duration {
-        now.since(self.last_contact)
+        if self.expected { now.since(self.last_contact) } else { Duration::ZERO }
+    }
+
+    /// From when a checker that has asked it since `asked` counts its silence: it owes an answer, if no heartbeats.
+    pub(crate) fn silent_since(&self, asked: Timestamp) -> Timestamp {
+        if self.expected { self.last_contact } else { self.last_contact.max(asked) }
+    }
+
+    /// Whether it sends its heartbeats here.
+    pub(crate) const fn is_expected(&self) -> bool {
+        self.expected
+    }
+
+    /// Notes whether it sends its heartbeats here. Silence counts from when it begins to; returns whether it does.
+    //= docs/protocol.md#fd-5
+    //= docs/protocol.md#lv-4
+    pub(crate) fn expect(&mut self, expected: bool, now: Timestamp) -> bool {
+        let begins = expected && !self.expected;
+        if begins {
+            self.since = now;
+            self.last_contact = now;
+        }
+        self.expected = expected;
+        begins
     }
 
     /// Whether there was contact within `span`, not moved by anything; counts one that just joined as in contact.
@@ -120,6 +146,13 @@ impl Record {
     /// Newest send time that it echoed under a head for which `counts` holds.
     pub(crate) fn echoed(&self, counts: impl FnMut(Shown) -> bool) -> Option<Timestamp> {
         self.exchange().echoed(counts)
+    }
+
+    /// Until when this hub keeps this member connected, by echoes under heads for which `counts` holds: as long as its own
+    /// contact with a majority lasts, and at most `valid` after what it echoes was sent.
+    //= docs/protocol.md#lv-2
+    pub(crate) fn lent_until(&self, valid: Duration, counts: impl FnMut(Shown) -> bool) -> Option<Timestamp> {
+        self.exchange().lent_until(valid, counts)
     }
 
     /// Arrival of the newest datagram of it that was ever echoed.

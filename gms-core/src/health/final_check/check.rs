@@ -212,7 +212,7 @@ impl FinalCheck {
     /// When it ends as silent if nothing comes: its time is up and the silence has lasted R.
     //= docs/protocol.md#fd-22
     pub(super) fn silent_at(&self, scene: Scene<'_>) -> Timestamp {
-        let last = scene.contacts.get(&self.suspect).map_or(scene.now, |r| r.last_contact());
+        let last = scene.contacts.get(&self.suspect).map_or(scene.now, |r| r.silent_since(self.began));
         self.ends.max(last + scene.timing().removal_silence())
     }
 
@@ -245,12 +245,13 @@ impl FinalCheck {
     /// Ends with a verdict.
     pub(super) fn end(self, scene: Scene<'_>, verdict: Verdict, out: &mut Outbox) -> Ended {
         let record = scene.contacts.get(&self.suspect);
+        let last = record.map_or(scene.now, |r| r.silent_since(self.began));
         let evidence = Arc::new(Evidence {
             checker: scene.me.id,
             reason: self.reason,
             accusations: self.accusations.iter().map(|a| a.record(scene.now)).collect(),
             more_accusations: self.more_accusations,
-            silent_for: record.map_or(Duration::ZERO, |r| r.silence(scene.now)),
+            silent_for: scene.now.since(last),
             check_took: scene.now.since(self.began),
             requests_sent: self.asking.sent(),
             probe: self.outcome,
@@ -258,7 +259,6 @@ impl FinalCheck {
             verdict,
             fenced_by: Vec::new(),
         });
-        let last = record.map_or(scene.now, |r| r.last_contact());
         let standing = (verdict != Verdict::Alive).then(|| Standing {
             verdict,
             evidence: Arc::clone(&evidence),

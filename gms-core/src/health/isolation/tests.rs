@@ -22,6 +22,7 @@ fn echo(contacts: &mut Contacts, from: u8, sent: u64, view: ViewId, accepted: Op
         flags: Flags::default(),
         number,
         echo: Some(Echo { number, age_us: 0 }),
+        quorate_for_ms: None,
     };
     contacts.handle_datagram(place, &head, Answers::Nothing, at(sent + 1));
 }
@@ -47,7 +48,10 @@ fn pending<'a>(change: &Change, makes: &'a View, me: u8) -> Pending<'a> {
 //= docs/protocol.md#vw-17
 fn alone_a_member_is_connected_for_ever() {
     let view = view_of(1);
-    assert_eq!(connected_until(&view, &id(0), &contacts(&view), None), Timestamp::FAR_FUTURE);
+    assert_eq!(
+        connected_until(&view, &id(0), &contacts(&view), None, Timestamp::ZERO),
+        Timestamp::FAR_FUTURE
+    );
 }
 
 #[test]
@@ -55,14 +59,14 @@ fn alone_a_member_is_connected_for_ever() {
 fn contact_lasts_until_t_after_what_completes_a_majority_was_sent() {
     let view = view_of(5);
     let mut contacts = contacts(&view);
-    assert_eq!(connected_until(&view, &id(4), &contacts, None), Timestamp::ZERO);
+    assert_eq!(connected_until(&view, &id(4), &contacts, None, Timestamp::ZERO), Timestamp::ZERO);
     // 55 in all; own 10 and m0's 15 are no majority, with m1's 10 they are.
     echo(&mut contacts, 0, 500, view.id(), None);
-    assert_eq!(connected_until(&view, &id(4), &contacts, None), Timestamp::ZERO);
+    assert_eq!(connected_until(&view, &id(4), &contacts, None, Timestamp::ZERO), Timestamp::ZERO);
     echo(&mut contacts, 1, 300, view.id(), None);
-    assert_eq!(connected_until(&view, &id(4), &contacts, None), at(1_300));
+    assert_eq!(connected_until(&view, &id(4), &contacts, None, Timestamp::ZERO), at(1_300));
     echo(&mut contacts, 2, 400, view.id(), None);
-    assert_eq!(connected_until(&view, &id(4), &contacts, None), at(1_400));
+    assert_eq!(connected_until(&view, &id(4), &contacts, None, Timestamp::ZERO), at(1_400));
 }
 
 #[test]
@@ -71,7 +75,7 @@ fn an_echo_under_a_newer_view_does_not_count() {
     let view = view_of(3);
     let mut contacts = contacts(&view);
     echo(&mut contacts, 0, 500, view.id().next(), None);
-    assert_eq!(connected_until(&view, &id(2), &contacts, None), Timestamp::ZERO);
+    assert_eq!(connected_until(&view, &id(2), &contacts, None, Timestamp::ZERO), Timestamp::ZERO);
 }
 
 #[test]
@@ -81,9 +85,9 @@ fn an_echo_under_a_change_that_is_not_accepted_here_does_not_count() {
     let (change, makes) = without(&view, &[1]);
     let mut contacts = contacts(&view);
     echo(&mut contacts, 0, 500, view.id(), Some(change.digest().tag()));
-    assert_eq!(connected_until(&view, &id(2), &contacts, None), Timestamp::ZERO);
+    assert_eq!(connected_until(&view, &id(2), &contacts, None, Timestamp::ZERO), Timestamp::ZERO);
     let pending = Some(pending(&change, &makes, 2));
-    assert_eq!(connected_until(&view, &id(2), &contacts, pending), at(1_500));
+    assert_eq!(connected_until(&view, &id(2), &contacts, pending, Timestamp::ZERO), at(1_500));
 }
 
 #[test]
@@ -95,7 +99,7 @@ fn accepting_a_change_that_removes_me_isolates_at_once() {
     echo(&mut contacts, 1, 500, view.id(), None);
     let (change, makes) = without(&view, &[2]);
     let removed = Pending { removes_me: true, ..pending(&change, &makes, 2) };
-    assert_eq!(connected_until(&view, &id(2), &contacts, Some(removed)), Timestamp::ZERO);
+    assert_eq!(connected_until(&view, &id(2), &contacts, Some(removed), Timestamp::ZERO), Timestamp::ZERO);
 }
 
 #[test]
@@ -106,10 +110,10 @@ fn accepting_a_change_needs_a_majority_of_the_view_that_it_makes_too() {
     let mut contacts = contacts(&view);
     echo(&mut contacts, 0, 500, view.id(), None);
     echo(&mut contacts, 1, 500, view.id(), None);
-    assert_eq!(connected_until(&view, &id(3), &contacts, None), at(1_500));
+    assert_eq!(connected_until(&view, &id(3), &contacts, None, Timestamp::ZERO), at(1_500));
     let (change, makes) = without(&view, &[0, 1]);
     let pending = Some(pending(&change, &makes, 3));
-    assert_eq!(connected_until(&view, &id(3), &contacts, pending), Timestamp::ZERO);
+    assert_eq!(connected_until(&view, &id(3), &contacts, pending, Timestamp::ZERO), Timestamp::ZERO);
 }
 
 #[test]
@@ -120,7 +124,7 @@ fn an_echo_under_an_older_view_still_counts_in_the_next_one() {
     let mut contacts = contacts(&view);
     echo(&mut contacts, 0, 500, view.id(), None);
     contacts.install(&makes, at(600));
-    assert_eq!(connected_until(&makes, &id(2), &contacts, None), at(1_500));
+    assert_eq!(connected_until(&makes, &id(2), &contacts, None, Timestamp::ZERO), at(1_500));
 }
 
 #[test]

@@ -94,7 +94,8 @@ impl Health {
     }
 
     fn is_silent_for_short(&self, scene: Scene<'_>, id: &MemberId) -> bool {
-        let since = scene.contacts.get(id).map_or(scene.now, |r| self.clearings.watched_since(r));
+        let record = scene.contacts.get(id).filter(|r| r.is_expected());
+        let since = record.map_or(scene.now, |r| self.clearings.watched_since(r));
         scene.now.since(since) > scene.timing().short_silence()
     }
 
@@ -147,7 +148,7 @@ impl Health {
     }
 
     fn silent_too_long_at(&self, scene: Scene<'_>, id: &MemberId) -> Timestamp {
-        let record = scene.contacts.get(id);
+        let record = scene.contacts.get(id).filter(|r| r.is_expected());
         record.map_or(Timestamp::FAR_FUTURE, |r| self.clearings.final_check_due(r, scene.timing()))
     }
 
@@ -157,19 +158,22 @@ impl Health {
         let look_beside = is_acting && !scene.isolated && self.finals.is_any_official();
         let soon = scene.now + scene.timing().heartbeat_interval;
         let short = scene.timing().short_silence();
-        let mut next = Timestamp::FAR_FUTURE;
-        for record in
-            scene.contacts.records().iter().filter(|r| !scene.is_me(&r.id()) && self.is_open(&r.id()))
-        {
+        let mut accused = self.suspicions.suspects().chain(self.accusations.accused());
+        let is_waiting = |id: &MemberId| {
+            self.is_open(id) && (self.suspicions.is_suspect(id) || self.is_accused_here(scene, id))
+        };
+        let mut next = if accused.any(is_waiting) { soon } else { Timestamp::FAR_FUTURE };
+        for (_, record) in scene.contacts.expected() {
             let id = record.id();
+            if scene.is_me(&id) || !self.is_open(&id) {
+                continue;
+            }
             let mut at = self.clearings.final_check_due(record, scene.timing());
             if look_beside && !self.clearings.is_doubtful(&id) {
                 at =
                     at.min(self.clearings.watched_since(record) + short + std::time::Duration::from_nanos(1));
             }
-            let is_waiting =
-                at <= scene.now || self.suspicions.is_suspect(&id) || self.is_accused_here(scene, &id);
-            next = next.min(if is_waiting { soon } else { at });
+            next = next.min(if at <= scene.now { soon } else { at });
         }
         next
     }

@@ -34,6 +34,7 @@ fn hear_all(contacts: &mut Contacts, view: &View) {
             flags: Flags::default(),
             number: 1,
             echo: None,
+            quorate_for_ms: None,
         };
         contacts.handle_frame(place, &head, at(0));
     }
@@ -115,6 +116,7 @@ impl World {
             flags: Default::default(),
             number: now + 1,
             echo: None,
+            quorate_for_ms: None,
         };
         self.contacts.handle_datagram(place, &head, Answers::Nothing, at(now));
     }

@@ -212,16 +212,18 @@ impl InView {
         }
     }
 
-    /// Sends the decided change to the members of the view that it makes; joiners get the whole view.
-    fn tell(&self, old: &View, next: &View, decided: &Decided, out: &mut Outbox) {
-        let in_next = next.contains(&self.me.id);
-        for m in next.members().iter().map(|m| &*m.member).filter(|m| m.id != self.me.id) {
-            let installation = if old.contains(&m.id) {
-                Installation::Changes(vec![decided.clone()])
+    /// Sends the decided change to the members of the view that it makes; joiners get the whole view, or are told who has it.
+    fn tell(&mut self, old: &View, next: &View, decided: &Decided, out: &mut Outbox) {
+        let me = self.me.id;
+        let in_next = next.contains(&me);
+        for m in next.members().iter().map(|m| &*m.member).filter(|m| m.id != me) {
+            let body = if old.contains(&m.id) {
+                FrameBody::Install(Installation::Changes(vec![decided.clone()]))
+            } else if in_next {
+                self.welcome(&m.id, |_, id| old.contains(id))
             } else {
-                Installation::Whole(Box::new(next.clone()))
+                FrameBody::Install(Installation::Whole(Box::new(next.clone())))
             };
-            let body = FrameBody::Install(installation);
             if in_next {
                 out.frame(m.id, body);
             } else {

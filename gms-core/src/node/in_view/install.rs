@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::event::{Event, ExclusionCause, ExpelledMember, Removed, StopReason, Subject, ViewChange};
+use crate::health::isolation;
 use crate::input::ReplyHandle;
 use crate::member::MemberId;
 use crate::membership::acceptor::Acceptor;
@@ -101,11 +102,14 @@ impl InView {
     ) {
         assert!(next.contains(&self.me.id), "a member installs only views that contain it");
         assert!(next.id() > self.view.id(), "views never go back");
+        self.carried =
+            self.carried.max(isolation::carried_over(&self.view, &next, &self.me.id, &self.contacts));
         let old = std::mem::replace(&mut self.view, next);
         let settle = old.timing().removal_silence();
         self.history.push(now, &old, decided.clone(), settle);
         self.fences.lift_all(&mut self.contacts);
         self.contacts.install(&self.view, now);
+        let new_senders = self.settle_reach(now);
         self.acceptor = Acceptor::default();
         self.proposer = Proposer::new();
         self.fencing.reset();
@@ -131,6 +135,7 @@ impl InView {
         if self.view.len() == 1 && self.requests.leaving_since().is_some() {
             self.end = Some(End::Stop(StopReason::Left));
         }
+        self.ask_new_senders(now, &new_senders, out);
         // Everyone shows the new view at once, so that isolation and catching up see it within a round trip.
         self.heartbeat_at = now;
     }
@@ -159,7 +164,8 @@ impl InView {
             FrameBody::FoundPromised { .. }
             | FrameBody::FoundAccepted { .. }
             | FrameBody::FoundRefused { .. }
-            | FrameBody::JoinRefused { .. } => {}
+            | FrameBody::JoinRefused { .. }
+            | FrameBody::Admitted { .. } => {}
             _ => return false,
         }
         true
@@ -185,7 +191,7 @@ impl InView {
         match self.admission.handle_join(scene!(self, now), join, redirect, out) {
             Admitted::Handled => {}
             Admitted::ResendView => {
-                let body = FrameBody::Install(Installation::Whole(Box::new(View::clone(&self.view))));
+                let body = self.welcome(&member.id, |m, id| m.has_shown_view(id));
                 out.reply(reply, member.id.short(), body);
             }
         }

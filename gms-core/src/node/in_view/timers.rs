@@ -48,9 +48,11 @@ impl InView {
     /// What is looked at once a heartbeat interval, because nothing else would notice it.
     fn tick(&mut self, now: Timestamp, out: &mut Outbox) {
         self.update_isolation(now, out);
-        // Half of T: a member that is cut off stops hearing well before it becomes isolated.
-        self.hears_majority =
-            quorum_watch::hears_majority(scene!(self, now), self.view.timing().member_timeout / 2);
+        // Half of T: a member that is cut off stops hearing well before it becomes isolated. Who counts by the hubs gets few
+        // heartbeats while these are there.
+        let may_hear = !(self.reach.borrows && self.isolation.is_connected(now));
+        self.hears_majority = may_hear
+            && quorum_watch::hears_majority(scene!(self, now), self.view.timing().member_timeout / 2);
         self.update_quorum(now, out);
         self.update_unfinished(now);
         self.coordinator_is_idle = self.is_coordinator_idle(now);
