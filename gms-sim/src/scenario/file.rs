@@ -14,7 +14,7 @@ use super::{Fault, Scenario, ScenarioError, Step, fault_of, hosts_of};
 use crate::network::Host;
 
 /// What a file may contain.
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 13] = [
     "members",
     "seeds",
     "seed",
@@ -24,7 +24,9 @@ const KEYS: [&str; 11] = [
     "for",
     "heal",
     "rejoin",
+    "not_eligible",
     "network",
+    "weights",
     "fault",
 ];
 /// From so many neighbours on, a list of hosts is written as a range.

@@ -3,9 +3,11 @@
 mod file;
 pub(crate) mod values;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use gms_core::config::HeartbeatRecipients;
+use gms_core::member::Weight;
 use serde::{Deserialize, Serialize};
 
 use crate::network::{HOSTS_MAX, Host, Link, Squatter, StreamMode};
@@ -237,8 +239,14 @@ pub struct Scenario {
     pub heal_for: Duration,
     /// Whether excluded members come back as new incarnations.
     pub rejoin: bool,
+    /// Hosts whose members come last in office.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub not_eligible: BTreeSet<Host>,
     /// The network.
     pub network: Link,
+    /// Weights of members on these hosts; 10 on all others.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub weights: BTreeMap<Host, u8>,
     /// The faults.
     #[serde(skip)]
     pub faults: Vec<Step>,
@@ -258,6 +266,8 @@ impl Default for Scenario {
             heal_for: Duration::ZERO,
             rejoin: true,
             network: Link::default(),
+            weights: BTreeMap::new(),
+            not_eligible: BTreeSet::new(),
             faults: Vec::new(),
         }
     }
@@ -291,6 +301,10 @@ impl Scenario {
         }
         if let Some(fault) = self.network.fault() {
             return wrong(format!("network: {fault}"));
+        }
+        if let Some((host, weight)) = self.weights.iter().find(|(_, weight)| Weight::new(**weight).is_none())
+        {
+            return wrong(format!("weight of host {host} is {weight}: at most {}", Weight::MAX));
         }
         if self.run_for > Duration::from_secs(1_000 * 3_600) {
             return wrong(format!("for is {:?}: at most 1000h", self.run_for));

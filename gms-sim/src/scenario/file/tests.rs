@@ -93,6 +93,8 @@ fn every_scenario_that_is_written_reads_back_the_same() {
         start: Start::Together,
         heal_for: Duration::from_secs(60),
         rejoin: false,
+        not_eligible: [2].into(),
+        weights: [(1, 0), (4, 50)].into(),
         faults: faults.collect(),
         ..Scenario::default()
     };
@@ -122,6 +124,8 @@ fn faults_without_effect_are_not_written() {
 fn the_keys_are_those_of_a_scenario() {
     let scenario = Scenario {
         heartbeat_recipients: Some(gms_core::config::HeartbeatRecipients::All),
+        not_eligible: [2].into(),
+        weights: [(1, 20)].into(),
         faults: vec![Step { at: Duration::ZERO, fault: Fault::Heal }],
         ..Scenario::default()
     };
