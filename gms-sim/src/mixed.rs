@@ -176,14 +176,16 @@ impl Day {
             hosts.truncate(count);
             let way = self.rng.u32(0..4);
             for host in hosts {
-                self.push(match way {
+                let fault = match way {
                     0 => Fault::Down { host },
                     1 if self.rng.bool() => Fault::Down { host },
                     2 if self.rng.u32(0..3) == 0 => Fault::Restart { host, elsewhere: self.rng.bool() },
                     _ => Fault::Crash { host },
-                });
+                };
+                self.push(fault);
             }
-            self.wait(if self.rng.u32(0..4) == 0 { 100 } else { 2_000 }, 4_500);
+            let least = if self.rng.u32(0..4) == 0 { 100 } else { 2_000 };
+            self.wait(least, 4_500);
             match self.rng.u32(0..3) {
                 0 => {
                     for host in 0..self.hosts {
