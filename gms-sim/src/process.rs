@@ -8,7 +8,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use gms_core::config::{Config, Timing, TimingOverrides};
 use gms_core::event::StopReason;
-use gms_core::member::{Endpoint, Member, MemberId};
+use gms_core::member::{Endpoint, Member, MemberId, Weight};
 use gms_core::{Node, Timestamp, View};
 
 use crate::clock::Clock;
@@ -41,6 +41,7 @@ pub struct Process {
     pub(crate) host: Host,
     pub(crate) slot: u16,
     pub(crate) clock: Clock,
+    pub(crate) started_at: Timestamp,
     pub(crate) is_alive: bool,
     pub(crate) running: Running,
     /// Since when its loop has run without being held.
@@ -98,7 +99,11 @@ impl Process {
         }
         let id = MemberId::from_bytes(rng.u128(..).to_be_bytes());
         let endpoint = Endpoint::single(address(host, slot));
-        let member = Member::new(id, format!("m{host}"), endpoint);
+        let mut member = Member::new(id, format!("m{host}"), endpoint);
+        if let Some(weight) = scenario.weights.get(&host) {
+            member.weight = Weight::new(*weight).expect("the scenario was validated");
+        }
+        member.coordinator_eligible = !scenario.not_eligible.contains(&host);
         let node = Node::new(config, member.clone(), rng.u64(..), clock.local(now))
             .expect("the scenario was validated");
         Self {
@@ -107,6 +112,7 @@ impl Process {
             host,
             slot,
             clock,
+            started_at: now,
             is_alive: true,
             running: Running::Yes,
             runs_since: now,
@@ -133,6 +139,11 @@ impl Process {
     /// Where it runs.
     pub const fn host(&self) -> Host {
         self.host
+    }
+
+    /// When it started, in the world's time.
+    pub const fn started_at(&self) -> Timestamp {
+        self.started_at
     }
 
     /// Whether the process exists and its node has not come to its end.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use gms_core::Timestamp;
 use gms_core::member::{ClusterId, MemberId, ShortId};
+use gms_core::message::{DatagramBody, FrameBody};
 use gms_core::runtime::StepKind;
 use gms_core::view::ViewId;
 
@@ -39,11 +40,21 @@ pub struct Loss {
     pub view: (ClusterId, ViewId),
 }
 
-/// What one process has heard of another.
-#[derive(Clone, Copy, Debug)]
+/// What one process has heard of another: datagrams and frames that are contact.
+#[derive(Clone, Copy, Debug, Default)]
 struct Heard {
-    newest: u64,
+    /// Newest number of a datagram, and of a frame.
+    newest: [u64; 2],
+    /// The last contact; none while all that was read was flagged.
+    contact: Option<HeardAt>,
+}
+
+/// A contact, and how steadily there had been some.
+#[derive(Clone, Copy, Debug)]
+struct HeardAt {
     last: Timestamp,
+    /// The same on the hearing process's own clock.
+    last_local: Timestamp,
     /// Since when no gap was longer than nine tenths of R.
     steady_since: Timestamp,
 }
@@ -102,12 +113,17 @@ impl Truth {
 
     /// When process `to` last read a contact of process `from`, where pairs are followed.
     pub fn last_heard(&self, to: usize, from: usize) -> Option<Timestamp> {
-        self.heard.get(to)?.get(&from).map(|heard| heard.last)
+        self.heard.get(to)?.get(&from)?.contact.map(|heard| heard.last)
+    }
+
+    /// The same on the clock of process `to`.
+    pub fn last_heard_local(&self, to: usize, from: usize) -> Option<Timestamp> {
+        self.heard.get(to)?.get(&from)?.contact.map(|heard| heard.last_local)
     }
 
     /// Since when process `to` has heard process `from` without a gap of nine tenths of R, up to `now`.
     pub fn heard_steadily_since(&self, to: usize, from: usize, now: Timestamp) -> Option<Timestamp> {
-        let heard = self.heard.get(to)?.get(&from)?;
+        let heard = self.heard.get(to)?.get(&from)?.contact?;
         (now.since(heard.last) <= self.gap_max).then_some(heard.steady_since)
     }
 
@@ -130,26 +146,57 @@ impl Truth {
         self.losses.push(Loss { process, at: now, kind, calm_since: self.calm_since, view });
     }
 
-    /// Notes who heard whom.
-    pub(crate) fn note(&mut self, now: Timestamp, by: usize, kind: &StepKind<'_>) {
-        let StepKind::ReceivedDatagram { datagram, .. } = kind else { return };
+    /// Notes who heard whom: a contact in the sense of the protocol, judged from outside.
+    pub(crate) fn note(&mut self, now: Timestamp, processes: &[Process], by: usize, kind: &StepKind<'_>) {
         if !self.follows_pairs {
             return;
         }
-        let head = &datagram.head;
+        let (head, channel) = match kind {
+            StepKind::ReceivedDatagram { datagram, .. } if !is_discovery(&datagram.body) => {
+                (&datagram.head, 0)
+            }
+            StepKind::ReceivedFrame { frame, .. } if !is_joining(&frame.body) => (&frame.head, 1),
+            _ => return,
+        };
+        let hearer = &processes[by];
         let Some(from) = self.by_short.get(&head.sender).copied() else { return };
-        if head.number == 0 || head.flags.isolated || head.flags.sick {
+        let is_meant = head.recipient == hearer.member.id.short()
+            && hearer.view().is_some_and(|view| view.cluster().tag() == head.cluster);
+        if head.number == 0 || !is_meant {
             return;
         }
-        let first = Heard { newest: 0, last: now, steady_since: now };
-        let heard = self.heard[by].entry(from).or_insert(first);
-        if head.number <= heard.newest {
+        let heard = self.heard[by].entry(from).or_default();
+        let is_fresh = head.number > heard.newest[channel];
+        heard.newest[channel] = heard.newest[channel].max(head.number);
+        if !is_fresh || head.flags.isolated || head.flags.sick {
             return;
         }
-        heard.newest = head.number;
-        if now.since(heard.last) > self.gap_max {
-            heard.steady_since = now;
-        }
-        heard.last = now;
+        let steady = heard.contact.filter(|contact| now.since(contact.last) <= self.gap_max);
+        heard.contact = Some(HeardAt {
+            last: now,
+            last_local: hearer.clock.local(now),
+            steady_since: steady.map_or(now, |contact| contact.steady_since),
+        });
     }
+}
+
+/// Whether a datagram passes between strangers: it is no contact.
+const fn is_discovery(body: &DatagramBody) -> bool {
+    matches!(body, DatagramBody::FindCoordinator { .. } | DatagramBody::Coordinator(_))
+}
+
+/// The same of frames.
+const fn is_joining(body: &FrameBody) -> bool {
+    matches!(
+        body,
+        FrameBody::FindCoordinator { .. }
+            | FrameBody::Coordinator(_)
+            | FrameBody::FoundPromise { .. }
+            | FrameBody::FoundPromised { .. }
+            | FrameBody::FoundAccept { .. }
+            | FrameBody::FoundAccepted { .. }
+            | FrameBody::FoundRefused { .. }
+            | FrameBody::Join { .. }
+            | FrameBody::JoinRefused { .. }
+    )
 }
