@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use gms_core::codec;
+use gms_core::event::ExclusionCause;
 use gms_core::evidence::ProbeOutcome;
 use gms_core::input::{Input, SendFailure};
 use gms_core::message::{CheckAnswer, Datagram, Frame};
@@ -176,12 +177,18 @@ impl World {
                 let others = change.view.members().iter().map(|m| &m.member).filter(|m| m.id != me);
                 // Enough to find the way back; a whole list for each of a thousand members would not fit.
                 process.way_back = others.take(8).map(|m| m.endpoint.addr).collect();
-                process.exclusions = 0;
+                process.comeback.joined(self.now);
+            }
+            Event::Excluded { cause: ExclusionCause::GaveWay { at, .. }, .. } => {
+                let process = &mut self.processes[index];
+                process.comeback.gives_way();
+                process.way_back.push(*at);
             }
             Event::Stopped { reason } => {
                 self.streams.forget(index);
-                let process = &self.processes[index];
-                if let Some(wait) = process.comes_back_after(&self.scenario, reason, &mut self.rng) {
+                let process = &mut self.processes[index];
+                let wait = process.comes_back_after(self.now, &self.scenario, reason, &mut self.rng);
+                if let Some(wait) = wait {
                     let (host, slot) = (process.host, process.slot);
                     self.queue.push(self.now + wait, Item::Begin { host, slot, after: index });
                 }
