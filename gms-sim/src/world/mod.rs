@@ -5,6 +5,7 @@ mod faults;
 mod observe;
 mod send;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -13,7 +14,7 @@ use gms_core::input::{CheckHandle, Input};
 use gms_core::message::CheckRequest;
 use gms_core::output::FrameToken;
 use gms_core::runtime::{StepKind, TraceSink, TraceStep};
-use gms_core::{Output, Timestamp};
+use gms_core::{Output, Timestamp, View};
 
 use crate::clock::Clock;
 use crate::metrics::Metrics;
@@ -122,6 +123,8 @@ pub struct World {
     sink: Option<Sink>,
     violation: Option<Violation>,
     spare: Vec<Vec<u8>>,
+    /// The newest view that anybody installed: others that install its equal share it.
+    newest: Option<Arc<View>>,
     events: u64,
     events_at_now: u64,
 }
@@ -161,6 +164,7 @@ impl World {
             sink: None,
             violation: None,
             spare: Vec::new(),
+            newest: None,
             events: 0,
             events_at_now: 0,
             scenario,

@@ -1,5 +1,6 @@
 //! What a node's outputs bring about: packets, connections, results that come back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use gms_core::codec;
@@ -8,7 +9,7 @@ use gms_core::evidence::ProbeOutcome;
 use gms_core::input::{Input, SendFailure};
 use gms_core::message::{CheckAnswer, Datagram, Frame};
 use gms_core::output::{CheckTarget, Destination, FrameToken, ProbeId};
-use gms_core::{Event, Output, Timestamp};
+use gms_core::{Event, Output, Timestamp, View};
 
 use crate::network::{Squatter, StreamMode, address, host_of};
 
@@ -178,6 +179,7 @@ impl World {
                 // Enough to find the way back; a whole list for each of a thousand members would not fit.
                 process.way_back = others.take(8).map(|m| m.endpoint.addr).collect();
                 process.comeback.joined(self.now);
+                self.share(index, &change.view);
             }
             Event::Excluded { cause: ExclusionCause::GaveWay { at, .. }, .. } => {
                 let process = &mut self.processes[index];
@@ -194,6 +196,15 @@ impl World {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Lets nodes that installed equal views hold one copy: a thousand views of a thousand members would not fit.
+    fn share(&mut self, index: usize, view: &Arc<View>) {
+        match &self.newest {
+            Some(newest) if newest.id() == view.id() && self.processes[index].node.share_view(newest) => {}
+            Some(newest) if newest.id() >= view.id() => {}
+            _ => self.newest = Some(Arc::clone(view)),
         }
     }
 }

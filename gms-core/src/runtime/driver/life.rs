@@ -88,7 +88,7 @@ impl Life {
     /// Remembers the way back and the cluster's timing.
     pub(super) fn remember(&mut self, view: &View, me: &Member) {
         self.timing.clone_from(view.timing());
-        let others = view.members().iter().map(|m| &m.member).filter(|m| m.id != me.id);
+        let others = view.members().iter().map(|m| &*m.member).filter(|m| m.id != me.id);
         self.neighbours = others.map(|m| m.endpoint.addr).filter(|a| *a != me.endpoint.addr).collect();
     }
 
