@@ -45,8 +45,7 @@ fn lose_coordinator_when(seed: u64, is_there: impl Fn(&World, u64, usize) -> boo
     assert_eq!(view.coordinator().id, coordinator.member().id, "the first host founds");
     acceptances.0.borrow_mut().clear();
     let end = world.now() + seconds(30);
-    let reached =
-        world.run_until(end, |world| is_there(world, before, acceptances.0.borrow().len()));
+    let reached = world.run_until(end, |world| is_there(world, before, acceptances.0.borrow().len()));
     assert!(reached, "seed {seed}: {:?}", world.violation());
     world.inflict(Fault::Down { host: 0 });
     world.run_for(seconds(60));
@@ -106,7 +105,8 @@ fn a_view_decided_by_a_coordinator_that_told_nobody_is_installed_by_all() {
         assert_three_are_left(&world, seed);
         // The invariant says that no number names two views: the others' second view has to be the dead one's.
         let seen = &world.metrics().views;
-        let number = |more| seen.iter().find(|((_, number), _)| *number == before + more).map(|(_, seen)| seen);
+        let number =
+            |more| seen.iter().find(|((_, number), _)| *number == before + more).map(|(_, seen)| seen);
         assert_eq!(number(1).map(|seen| seen.members), Some(4), "seed {seed}");
         assert_eq!(number(2).map(|seen| seen.members), Some(3), "seed {seed}");
     }

@@ -21,7 +21,7 @@ fn the_lead_member_lost_again_and_again_ends_with_two() {
 
 #[test]
 fn ten_restarts_in_a_row_faster_than_any_timeout_end_with_one_entry() {
-    let restart = |place| at(10 + place, Fault::Restart { host: 3, elsewhere: false });
+    let restart = |place: u64| at(10 + place, Fault::Restart { host: 3, elsewhere: false });
     let outcome = run(scenario(5, 60, (0..10).map(restart).collect()));
     assert_ends_with(&outcome, 5);
     assert_eq!(outcome.world.processes().len(), 15);
@@ -29,7 +29,7 @@ fn ten_restarts_in_a_row_faster_than_any_timeout_end_with_one_entry() {
 
 #[test]
 fn restarts_that_move_to_another_port_leave_no_ghosts() {
-    let restart = |place| at(10 + 2 * place, Fault::Restart { host: 3, elsewhere: true });
+    let restart = |place: u64| at(10 + 2 * place, Fault::Restart { host: 3, elsewhere: true });
     assert_ends_with(&run(scenario(5, 60, (0..5).map(restart).collect())), 5);
 }
 
@@ -54,10 +54,8 @@ fn a_joiner_that_dies_at_any_moment_of_its_joining_leaves_nothing_behind() {
 #[test]
 fn a_view_of_129_members_loses_three_at_once_in_one_view_change() {
     let down = |host| at(5, Fault::Down { host });
-    let outcome = run(gms_sim::Scenario {
-        rejoin: false,
-        ..scenario(129, 20, vec![down(40), down(41), down(100)])
-    });
+    let outcome =
+        run(gms_sim::Scenario { rejoin: false, ..scenario(129, 20, vec![down(40), down(41), down(100)]) });
     let report = Report::new(&outcome);
     assert_eq!((report.views, report.detection.count), (1, 3 * 126), "{report}");
 }

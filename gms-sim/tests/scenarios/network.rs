@@ -7,10 +7,8 @@ use crate::{assert_ends_with, assert_untouched, at, run, scenario, seconds};
 
 #[test]
 fn an_hour_in_which_a_fifth_of_everything_is_lost_removes_nobody() {
-    let outcome = run(Scenario {
-        network: Link { loss: 0.2, ..Link::default() },
-        ..scenario(5, 3_600, Vec::new())
-    });
+    let outcome =
+        run(Scenario { network: Link { loss: 0.2, ..Link::default() }, ..scenario(5, 3_600, Vec::new()) });
     assert_untouched(&outcome);
 }
 
@@ -31,8 +29,7 @@ fn duplicates_and_overtaking_datagrams_change_nothing() {
 #[test]
 fn a_member_whose_links_come_and_go_comes_back_ever_later() {
     let fault = Fault::FlipFlop { host: 3, period: seconds(20), span: seconds(1_200), outward: false };
-    let outcome =
-        run(Scenario { heal_for: seconds(600), ..scenario(6, 1_220, vec![at(10, fault)]) });
+    let outcome = run(Scenario { heal_for: seconds(600), ..scenario(6, 1_220, vec![at(10, fault)]) });
     let report = Report::new(&outcome);
     // At 20 s intervals there would be thirty.
     assert!((3..=8).contains(&report.exclusions), "{report}");

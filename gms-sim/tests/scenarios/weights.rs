@@ -34,8 +34,7 @@ fn without_its_heavy_member_a_cluster_decides_nothing_and_goes_on_when_it_is_bac
 fn members_without_weight_come_and_go_and_never_matter() {
     let weightless = BTreeMap::from([(3, 0), (4, 0), (5, 0)]);
     let faults = vec![at(10, Fault::Down { host: 3 }), at(10, Fault::Down { host: 4 })];
-    let outcome =
-        run(Scenario { weights: weightless, rejoin: false, ..scenario(6, 40, faults) });
+    let outcome = run(Scenario { weights: weightless, rejoin: false, ..scenario(6, 40, faults) });
     let first = outcome.world.processes()[0].view().unwrap();
     assert_eq!((first.len(), first.weight()), (4, 35));
 }
