@@ -55,9 +55,8 @@ fn heartbeats_go_to_the_hubs_and_to_one_before_and_hubs_send_to_all() {
     let mut world = in_order(1, 9);
     let before = world.sent_datagrams;
     world.run_for(10 * SECOND);
-    // 50 intervals; four hubs send 8 each, m4 and m5 to m9's successors: the hubs, and one before that is none.
-    let others = [4, 5, 5, 5, 5];
-    let expected = 50 * (4 * 8 + others.iter().sum::<u64>());
+    // 50 intervals: four hubs send to all others, m4 to the hubs, and each behind it to the one before it as well.
+    let expected = 50 * (4 * 8 + 4 + 4 * 5);
     let sent = world.sent_datagrams - before;
     assert!(sent.abs_diff(expected) <= expected / 20, "{sent} instead of {expected}");
     assert_calm(&world, Timestamp::ZERO, &[]);
@@ -99,13 +98,36 @@ fn who_is_cut_off_from_all_hubs_is_isolated_before_it_is_removed() {
         let mut world = in_order(seed, 9);
         let since = world.now;
         (0..HUBS).for_each(|hub| world.net.cut(hub, 6));
-        world.run_for(3 * SECOND);
-        assert!(told(&world, 6, since, "Isolated"));
-        assert!(world.all_in_one_view(9), "its neighbour vouches for it: {}", world.describe());
+        let is_isolated = |w: &World| told(w, 6, since, "Isolated");
+        assert!(world.run_until(2 * SECOND, is_isolated), "seed {seed}: {}", world.describe());
+        assert!(world.all_in_one_view(9), "the world checks that this comes first: {}", world.describe());
         (4..9).filter(|other| *other != 6).for_each(|other| world.net.cut(other, 6));
         let is_out = |w: &World| (0..9).filter(|i| *i != 6).all(|i| w.view(i).len() == 8);
         assert!(world.run_until(5 * SECOND, is_out), "seed {seed}: {}", world.describe());
         assert_calm(&world, since, &[6]);
+    }
+}
+
+#[test]
+//= docs/protocol.md#lv-2
+//= docs/protocol.md#lv-3
+fn a_minority_is_isolated_before_the_others_go_on_whichever_side_the_hubs_are_on() {
+    for seed in 0..5 {
+        for left in [vec![0, 1, 7], vec![0, 1, 2, 8], vec![0, 1, 2, 3], vec![5, 6, 7, 8]] {
+            let mut world = in_order(seed, 9);
+            let since = world.now;
+            let right: Vec<usize> = (0..9).filter(|i| !left.contains(i)).collect();
+            world.net.partition(&[&left, &right]);
+            let is_out = |w: &World| right.iter().all(|i| w.view(*i).len() == right.len());
+            assert!(world.run_until(5 * SECOND, is_out), "seed {seed} {left:?}: {}", world.describe());
+            for index in &left {
+                assert!(told(&world, *index, since, "Isolated"), "m{index}: {}", world.describe());
+            }
+            world.run_for(SECOND);
+            world.net.heal();
+            let learns = |w: &World| left.iter().all(|i| w.processes[*i].node.is_stopped());
+            assert!(world.run_until(5 * SECOND, learns), "seed {seed} {left:?}: {}", world.describe());
+        }
     }
 }
 
@@ -164,6 +186,22 @@ fn hubs_that_leave_one_after_another_isolate_nobody() {
         world.run_for(3 * SECOND);
         assert_calm(&world, since, &[0, 1, 2, 3, 4]);
     }
+}
+
+#[test]
+//= docs/protocol.md#lv-5
+fn joiners_get_the_view_from_others_than_the_coordinator_and_get_in_where_one_of_those_is_lost() {
+    let mut world = in_order(1, 9);
+    assert_eq!(world.whole_views_by[..2], [0, 1], "with nobody else there the coordinator gives it");
+    assert!(!world.whole_views_by[2..].contains(&0), "{:?}", world.whole_views_by);
+    for (lost, joiner) in [8, 7, 6, 5, 4].into_iter().zip(9..) {
+        world.net.take_down(lost);
+        world.start(joiner);
+        let is_in = world.run_until(SECOND, |w| w.processes[joiner].node.view().is_some());
+        assert!(is_in, "m{joiner} while m{lost} is lost: {}", world.describe());
+        assert!(world.run_until(5 * SECOND, |w| w.view(0).len() == 9), "{}", world.describe());
+    }
+    assert!(!world.whole_views_by[2..].contains(&0), "{:?}", world.whole_views_by);
 }
 
 #[test]

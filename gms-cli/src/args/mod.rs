@@ -11,7 +11,7 @@ pub(crate) use client::{
     At, CheckArgs, EventsArgs, LeaveArgs, MembersArgs, RemoveArgs, StatusFilter, SuspectArgs, ViewArgs,
 };
 pub(crate) use demo::{DemoArgs, Fault};
-pub(crate) use run::{LogFormat, OnQuorumLoss, OutsideArgs, ProfileName, Recipients, RunArgs, TransportName};
+pub(crate) use run::{LogFormat, OnQuorumLoss, OutsideArgs, ProfileName, RunArgs, TransportName};
 pub(crate) use values::HttpAddr;
 
 /// Group membership: who is in the cluster, and who just died

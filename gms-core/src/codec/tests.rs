@@ -142,6 +142,7 @@ fn bytes_that_are_no_message_are_refused_by_cause() {
     let kind_at = good.len() - 2;
     assert_eq!(decode_datagram(&[]), Err(DecodeError::Truncated));
     assert_eq!(with(0, 2), DecodeError::UnknownVersion(2));
+    assert_eq!(with(26, 254), DecodeError::Malformed);
     assert_eq!(with(kind_at, DATAGRAM_KINDS), DecodeError::UnknownKind(DATAGRAM_KINDS));
     assert_eq!(with(kind_at + 1, 3), DecodeError::Malformed);
     assert_eq!(decode_datagram(&vec![1; DATAGRAM_BYTES_MAX + 1]), Err(DecodeError::TooLong(1201)));

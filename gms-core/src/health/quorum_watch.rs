@@ -73,7 +73,10 @@ pub(crate) fn report(scene: Scene<'_>) -> QuorumReport {
         let (heard, silent): (Vec<_>, Vec<_>) =
             few.map(|(_, r)| r.id()).partition(|id| is_in_contact(scene, id));
         let mut report = report_without(scene, &silent);
-        if !has_hub(scene) {
+        if has_hub(scene) {
+            // It has a majority, or it would be isolated and this no contact.
+            report.weight_reachable = report.weight_reachable.max(report.weight_needed);
+        } else {
             report.weight_reachable =
                 quorum::weight_of(scene.view, |id| scene.is_me(id) || heard.contains(id));
         }

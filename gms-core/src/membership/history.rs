@@ -171,7 +171,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{id, view_of};
+    use crate::testing::{id, view_of, view_with_hubs};
     use crate::view::Change;
 
     const R: Duration = Duration::from_millis(1250);
@@ -261,5 +261,26 @@ mod tests {
         let joined = history.replaced.iter().flat_map(|r| &r.decided.as_ref().unwrap().change.joined);
         let shared = [&other.members()[2].member, &other.members()[3].member];
         assert!(joined.zip(shared).all(|(record, shared)| Arc::ptr_eq(record, shared)));
+    }
+
+    #[test]
+    //= docs/protocol.md#vw-22
+    //= docs/protocol.md#lv-3
+    fn whoever_may_have_carried_contact_over_needs_the_votes_of_the_view_before_too() {
+        // m4 counts by hubs in the view of nine, and is a hub itself when m0 has left; m8 counts by the same hubs.
+        let first = Arc::new(view_with_hubs(9, 1));
+        let (base, decided) = leave(&first, &[0]);
+        let mut history = History::new(at(0));
+        history.push(at(2_000), &first, Some(decided), R);
+        let seen_in_base = |n: u8| (id(n), base.id());
+        let settled = |n: u8, granted: &[MemberId]| {
+            let (suspect, shown) = seen_in_base(n);
+            history.settled(at(2_010), R, &base, (&suspect, shown), granted)
+        };
+        assert_eq!(settled(4, &[id(1), id(2), id(3), id(5), id(6)]), Err(at(3_250)), "m0 has not granted");
+        assert_eq!(settled(4, &[id(0), id(1), id(2), id(3)]), Ok(()));
+        assert_eq!(settled(8, &[]), Ok(()));
+        let (suspect, shown) = seen_in_base(4);
+        assert_eq!(history.settled(at(3_250), R, &base, (&suspect, shown), &[]), Ok(()));
     }
 }

@@ -186,3 +186,22 @@ fn send_times_are_known_for_as_many_datagrams_as_are_remembered() {
     assert_eq!(echoed(100, 5), Some(at(100)));
     assert_eq!(echoed(101, 6), None);
 }
+
+#[test]
+//= docs/protocol.md#lv-4
+//= docs/protocol.md#fd-5
+fn silence_counts_from_when_heartbeats_begin_to_come_here() {
+    let view = view_of(4);
+    let mut contacts = Contacts::default();
+    contacts.install(&view, at(0));
+    contacts.expect(Some(vec![0, 1]), at(0));
+    assert_eq!(contacts.at(1).silence(at(900)), Duration::from_millis(900));
+    assert_eq!(contacts.at(2).silence(at(900)), Duration::ZERO);
+    assert_eq!(contacts.expected().map(|(place, _)| place).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(contacts.expect(Some(vec![1, 2]), at(1_000)), [id(2)]);
+    assert_eq!(contacts.at(1).silence(at(1_100)), Duration::from_millis(1_100));
+    assert_eq!(contacts.at(2).silence(at(1_100)), Duration::from_millis(100));
+    assert!(contacts.at(2).is_in_contact(at(1_100), Duration::from_millis(100)));
+    assert_eq!(contacts.at(3).silent_since(at(1_050)), at(1_050), "it owes answers only");
+    assert_eq!(contacts.expect(None, at(2_000)), [id(0), id(3)]);
+}

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::message::{Answers, Echo, Flags, Head};
-use crate::testing::{CLUSTER, id, member, view_of};
+use crate::testing::{CLUSTER, id, member, view_of, view_of_weights, view_with_hubs};
 use crate::view::{Change, ViewId};
 
 fn at(millis: u64) -> Timestamp {
@@ -151,4 +151,75 @@ fn heard_names_both_directions() {
     let both = heard(&view, &id(0), &contacts, at(600), span);
     assert_eq!(both, (vec![member(1).name], vec![member(1).name]));
     assert_eq!(heard(&view, &id(0), &contacts, at(1_600), span), (Vec::new(), Vec::new()));
+}
+
+/// Hub `from` shows `view` and `accepted`, echoes what was sent to it at `sent`, and is quorate for `lent` more.
+fn lend(
+    contacts: &mut Contacts,
+    from: u8,
+    sent: u64,
+    lent: u32,
+    (view, accepted): (ViewId, Option<DigestTag>),
+) {
+    let place = contacts.place_of(id(from).short()).unwrap();
+    let number = contacts.at_mut(place).next_number(at(sent));
+    let mut head = crate::testing::head(from, 0, &view_of(2), number);
+    head.view = view;
+    head.accepted = accepted;
+    head.echo = Some(Echo { number, age_us: 50_000 });
+    head.quorate_for_ms = Some(lent);
+    contacts.handle_datagram(place, &head, Answers::Nothing, at(sent + 51));
+}
+
+#[test]
+//= docs/protocol.md#lv-2
+fn any_hub_keeps_a_member_connected_for_as_long_as_it_is_quorate_and_at_most_for_t() {
+    let view = view_with_hubs(9, 1);
+    let mut contacts = contacts(&view);
+    let until = |contacts: &Contacts| connected_until(&view, &id(6), contacts, None, Timestamp::ZERO);
+    for other in [4, 5, 7, 8] {
+        echo(&mut contacts, other, 500, view.id(), None);
+    }
+    assert_eq!(until(&contacts), Timestamp::ZERO, "the others do not count");
+    lend(&mut contacts, 1, 500, 700, (view.id(), None));
+    assert_eq!(until(&contacts), at(1_250), "it was sent 50 ms before the hub spoke, or more");
+    lend(&mut contacts, 2, 400, 990, (view.id(), None));
+    assert_eq!(until(&contacts), at(1_400));
+    lend(&mut contacts, 2, 600, 0, (view.id(), None));
+    assert_eq!(until(&contacts), at(1_250), "m2 is quorate no more");
+    lend(&mut contacts, 1, 700, 900, (view.id().next(), None));
+    assert_eq!(until(&contacts), at(1_250), "m1 is in a newer view");
+}
+
+#[test]
+//= docs/protocol.md#lv-2
+fn a_hub_counts_a_majority_itself() {
+    let view = view_with_hubs(9, 1);
+    let mut contacts = contacts(&view);
+    for hub in [0, 1, 2] {
+        lend(&mut contacts, hub, 500, 1_000, (view.id(), None));
+    }
+    let until = |contacts: &Contacts| connected_until(&view, &id(3), contacts, None, Timestamp::ZERO);
+    assert_eq!(until(&contacts), Timestamp::ZERO, "45 of 95");
+    echo(&mut contacts, 8, 400, view.id(), None);
+    assert_eq!(until(&contacts), at(1_400));
+}
+
+#[test]
+//= docs/protocol.md#lv-2
+fn who_counts_by_others_in_the_next_view_keeps_what_it_has_by_heads_without_an_accepted_change() {
+    // m4 becomes a hub when m0 has left.
+    let view = view_with_hubs(9, 1);
+    let (change, makes) = without(&view, &[0]);
+    let mut contacts = contacts(&view);
+    lend(&mut contacts, 1, 500, 900, (view.id(), None));
+    lend(&mut contacts, 2, 600, 900, (view.id(), Some(change.digest().tag())));
+    assert_eq!(carried_over(&view, &makes, &id(4), &contacts), at(1_450));
+    assert_eq!(carried_over(&view, &makes, &id(8), &contacts), Timestamp::ZERO, "m8 counts alike in both");
+    let pending = Some(pending(&change, &makes, 4));
+    assert_eq!(connected_until(&view, &id(4), &contacts, pending, Timestamp::ZERO), at(1_450));
+    assert_eq!(connected_until(&makes, &id(4), &contacts, None, at(1_450)), at(1_450));
+    let alone = view_of_weights(&[10, 100]);
+    let (_, makes) = without(&alone, &[0]);
+    assert_eq!(carried_over(&alone, &makes, &id(1), &contacts), Timestamp::ZERO);
 }
