@@ -2,11 +2,15 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gms_core::Event;
 use gms_core::message::{DatagramBody, FrameBody, Head};
 use gms_core::runtime::{StepKind, TraceSink, TraceStep};
+
+use crate::run::Spectator;
+use crate::world::World;
 
 /// What is kept of a run's steps.
 #[derive(Debug, Default)]
@@ -42,6 +46,16 @@ impl Journal {
     pub fn digest(&self) -> String {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.hasher.as_ref().map(|hasher| hasher.finalize().to_hex().to_string()).unwrap_or_default()
+    }
+}
+
+impl Spectator for Journal {
+    fn begins(&mut self, world: &mut World) {
+        world.set_trace(Box::new(self.clone()));
+    }
+
+    fn passes(&mut self, _: &World) -> ControlFlow<()> {
+        ControlFlow::Continue(())
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gms_core::member::ClusterId;
 use gms_core::view::ViewId;
-use gms_core::{MemberId, Timestamp, quorum};
+use gms_core::{MemberId, Timestamp, View, quorum};
 
 use crate::scenario::Fault;
 use crate::truth::{Loss, LossKind};
@@ -133,7 +133,7 @@ impl Losses {
 
 impl Group {
     /// Whether the survivors weigh more than half of the view.
-    pub(super) fn has_majority(&self, look: Look<'_>, view: &gms_core::View) -> bool {
+    pub(super) fn has_majority(&self, look: Look<'_>, view: &View) -> bool {
         let survives =
             |id: &MemberId| look.process_of(id).is_some_and(|index| self.survivors.contains(&index));
         quorum::is_majority(quorum::weight_of(view, survives), view.weight())
