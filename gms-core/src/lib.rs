@@ -45,6 +45,7 @@
 //! - `testing`: a network in memory, `runtime::memory`, for tests over whole members.
 
 pub mod codec;
+pub mod comeback;
 pub mod config;
 pub mod event;
 pub mod evidence;

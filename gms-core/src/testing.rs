@@ -48,7 +48,7 @@ pub(crate) fn view_of_weights(weights: &[u8]) -> View {
         return view;
     }
     let mut change = Change::empty(&view);
-    change.joined = (1..weights.len()).map(weighted).collect();
+    change.joined = (1..weights.len()).map(weighted).map(Into::into).collect();
     view.apply(&change).expect("distinct joiners")
 }
 

@@ -235,6 +235,7 @@ fn a_whole_view_of_ten_thousand_fits_a_frame() {
                 format!("member-{n}"),
                 Endpoint::single(addr),
             )
+            .into()
         })
         .collect();
     let body = FrameBody::Prepare { ballot: crate::message::Ballot { round: 0, place: 0 }, change };

@@ -4,46 +4,47 @@
 //! own pauses (watching), the same unmoved (promises, quorum), the newest datagram received (replays, echoes), the
 //! newest ever echoed (fences), and when we sent what it echoes (isolation).
 
+mod exchange;
 mod links;
 mod record;
 
-pub(crate) use record::{Contact, Record, Shown};
+pub(crate) use exchange::Shown;
+pub(crate) use record::{Contact, Record};
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::member::{MemberId, ShortId};
 use crate::message::{Answers, Echo, Head};
 use crate::time::Timestamp;
-use crate::view::View;
+use crate::view::{Index, View};
 
 /// The records of the installed view's members, in view order; the own record stands at its place, unused.
 #[derive(Debug, Default)]
 pub(crate) struct Contacts {
     records: Vec<Record>,
-    /// Place by short id, sorted: looked up for every message.
-    index: Vec<(ShortId, usize)>,
+    /// That of the view: looked at for every message.
+    index: Arc<Index>,
 }
 
 impl Contacts {
     /// Takes over the records of members that stay and begins new ones for those that joined.
     //= docs/protocol.md#fd-5
     pub(crate) fn install(&mut self, view: &View, now: Timestamp) {
-        let mut old = std::mem::take(&mut self.records);
-        self.records = view
-            .members()
-            .iter()
-            .map(|m| match old.iter().position(|r| r.id() == m.member.id) {
-                Some(found) => old.swap_remove(found),
-                None => Record::new(m.member.id, now),
-            })
-            .collect();
-        self.index = self.records.iter().enumerate().map(|(place, r)| (r.id().short(), place)).collect();
-        self.index.sort_unstable();
+        let mut old = std::mem::take(self);
+        let mut record = |id: MemberId| old.get_mut(&id).map_or_else(|| Record::new(id, now), Record::take);
+        self.records = view.members().iter().map(|m| record(m.member.id)).collect();
+        self.index = Arc::clone(view.index());
+    }
+
+    /// Takes the index of an equal copy of the view in place of its own.
+    pub(crate) fn share_index(&mut self, view: &View) {
+        self.index = Arc::clone(view.index());
     }
 
     /// The place of the member with this short id.
     pub(crate) fn place_of(&self, short: ShortId) -> Option<usize> {
-        self.index.binary_search_by_key(&short, |(s, _)| *s).ok().map(|found| self.index[found].1)
+        self.index.place(short)
     }
 
     /// The record of `id`.

@@ -57,25 +57,12 @@ fn lasts_until(view: &View, me: &MemberId, contacts: &Contacts, accepted: Option
     if quorum::is_majority(own, total) {
         return Timestamp::FAR_FUTURE;
     }
-    let mut ends: Vec<(Timestamp, u32)> = view
-        .members()
-        .iter()
-        .enumerate()
-        .filter(|(_, m)| m.member.id != *me)
-        .filter_map(|(place, m)| {
-            let sent = contacts.get(&m.member.id)?.echoed(counts)?;
-            Some((sent + valid, quorum::counted(place, m.member.weight)))
-        })
-        .collect();
-    ends.sort_unstable_by(|a, b| b.cmp(a));
-    let mut weight = own;
-    for (until, share) in ends {
-        weight += share;
-        if quorum::is_majority(weight, total) {
-            return until;
-        }
-    }
-    Timestamp::ZERO
+    let others = view.members().iter().enumerate().filter(|(_, m)| m.member.id != *me);
+    let ends = others.filter_map(|(place, m)| {
+        let sent = contacts.get(&m.member.id)?.echoed(counts)?;
+        Some((sent + valid, quorum::counted(place, m.member.weight)))
+    });
+    quorum::lasts_until(own, total, ends)
 }
 
 /// Follows the state and says when it changes.

@@ -55,7 +55,7 @@ pub(crate) enum Admitted {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Admissible {
     /// In the order of arrival.
-    pub(crate) joiners: Vec<Member>,
+    pub(crate) joiners: Vec<Arc<Member>>,
     /// Members whose restart is among the joiners: they leave in the same change.
     pub(crate) replaced: Vec<(MemberId, Arc<Evidence>)>,
 }
@@ -196,11 +196,13 @@ impl Admission {
             if !fits {
                 break;
             }
-            if refusal::clashes(&found.joiners, &candidate.member) || candidate.is_blocked(scene) {
+            if refusal::clashes(found.joiners.iter().map(|m| &**m), &candidate.member)
+                || candidate.is_blocked(scene)
+            {
                 continue;
             }
             weight_left = weight_left.saturating_sub(weight);
-            found.joiners.push(candidate.member.clone());
+            found.joiners.push(Arc::clone(&candidate.member));
             found.replaced.extend(candidate.replaced(scene));
         }
         found

@@ -67,6 +67,26 @@ impl History {
         }
     }
 
+    /// Takes the records of `view` in place of equal ones in changes that were noted since it was last called.
+    pub(crate) fn share_records(&mut self, view: &View) {
+        for replaced in self.replaced.iter_mut().rev() {
+            let Some(decided) = replaced.decided.as_mut().filter(|d| !d.change.joined.is_empty()) else {
+                continue;
+            };
+            let mut is_news = false;
+            for record in &mut decided.change.joined {
+                let shared = view.record(&record.id).filter(|shared| *shared == record);
+                if let Some(shared) = shared.filter(|shared| !Arc::ptr_eq(shared, record)) {
+                    *record = Arc::clone(shared);
+                    is_news = true;
+                }
+            }
+            if !is_news {
+                return;
+            }
+        }
+    }
+
     /// What somebody who holds view `held` lacks: the single changes where all are known, else the whole view.
     //= docs/protocol.md#vw-5
     pub(crate) fn since(&self, held: ViewId, installed: &Arc<View>) -> Installation {
@@ -210,5 +230,27 @@ mod tests {
         let everybody: Vec<_> = (0..5).map(id).collect();
         let suspect = (&id(4), first.id());
         assert_eq!(history.settled(at(2_010), R, &base, suspect, &everybody), Err(at(3_250)));
+    }
+
+    #[test]
+    fn changes_take_over_the_records_of_a_shared_view() {
+        let first = Arc::new(view_of(2));
+        let joining = |view: &View, n: u8| {
+            let change = Change { joined: vec![crate::testing::member(n).into()], ..Change::empty(view) };
+            let next = Arc::new(view.apply(&change).unwrap());
+            let digest = next.digest();
+            (next, Decided { change, digest })
+        };
+        let (second, a) = joining(&first, 5);
+        let (third, b) = joining(&second, 6);
+        let mut history = History::new(at(0));
+        history.push(at(1), &first, Some(a), R);
+        history.push(at(2), &second, Some(b), R);
+        let other = joining(&joining(&first, 5).0, 6).0;
+        assert_eq!(other, third);
+        history.share_records(&other);
+        let joined = history.replaced.iter().flat_map(|r| &r.decided.as_ref().unwrap().change.joined);
+        let shared = [&other.members()[2].member, &other.members()[3].member];
+        assert!(joined.zip(shared).all(|(record, shared)| Arc::ptr_eq(record, shared)));
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Condemned {
 pub(crate) struct Agenda<'a> {
     pub(crate) queue: &'a Queue,
     pub(crate) condemned: &'a [Condemned],
-    pub(crate) joiners: &'a [Member],
+    pub(crate) joiners: &'a [Arc<Member>],
     pub(crate) fencing: &'a Fencing,
     pub(crate) history: &'a History,
     /// Until when other running final checks are likely to prove that their members are gone.

@@ -184,6 +184,17 @@ impl InView {
         &self.view
     }
 
+    /// Takes an equal copy of the installed view in its place. Returns whether it was equal.
+    pub(super) fn share_view(&mut self, view: &Arc<View>) -> bool {
+        let is_equal = self.view == *view;
+        if is_equal {
+            self.view = Arc::clone(view);
+            self.contacts.share_index(view);
+            self.history.share_records(view);
+        }
+        is_equal
+    }
+
     /// The state that every head tells.
     //= docs/protocol.md#fd-28
     pub(super) fn flags(&self, now: Timestamp) -> Flags {

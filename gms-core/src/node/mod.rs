@@ -2,6 +2,7 @@
 
 mod in_view;
 mod outgoing;
+mod sharing;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -179,11 +180,6 @@ impl Node {
         self.settle(now);
     }
 
-    /// The next thing to do, in order.
-    pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
-    }
-
     /// When to call [`Node::handle_timeout`], and why; at once while output is not drained. `None` after the end.
     pub fn poll_timeout(&self) -> Option<(Timestamp, WakeReason)> {
         if !self.outputs.is_empty() {
@@ -286,7 +282,7 @@ impl Node {
         let view = Arc::clone(member.view());
         self.phase = Phase::InView(Box::new(member));
         self.out.event(Event::Joined { view: Arc::clone(&view) });
-        let joined = view.members().iter().map(|m| (&m.member).into()).collect();
+        let joined = view.members().iter().map(|m| (&*m.member).into()).collect();
         let change = crate::event::ViewChange {
             view,
             joined,

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::config::AUTO_RECIPIENTS_VIEW_MAX;
 use crate::member::{ClusterTag, ShortId};
 use crate::message::{Answers, Datagram, DatagramBody, Frame, Head, RequestId};
 use crate::outbox::Action;
@@ -12,6 +13,10 @@ use crate::view::ViewId;
 
 use super::{Node, Phase};
 
+/// Room for outputs that is kept when none waits: that of the heartbeats in the largest view in which everybody gets
+/// them, and some more. What a change of a larger view took is given back.
+const OUTPUTS_KEPT: usize = AUTO_RECIPIENTS_VIEW_MAX + 32;
+
 /// Which counter a head's number comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Channel {
@@ -20,6 +25,15 @@ enum Channel {
 }
 
 impl Node {
+    /// The next thing to do, in order.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        let output = self.outputs.pop_front();
+        if output.is_none() && self.outputs.capacity() > OUTPUTS_KEPT {
+            self.outputs.shrink_to(OUTPUTS_KEPT);
+        }
+        output
+    }
+
     /// Turns queued actions into outputs. Frames to oneself are handled on the spot; returns whether there were any.
     pub(super) fn drain_actions(&mut self, now: Timestamp) -> bool {
         let mut looped = false;

@@ -136,7 +136,7 @@ fn records_outlive_a_view_change_and_joiners_begin_with_it() {
     let base = view_of(3);
     let mut change = crate::view::Change::empty(&base);
     change.left.push(id(1));
-    change.joined.push(crate::testing::member(9));
+    change.joined.push(crate::testing::member(9).into());
     contacts.install(&base.apply(&change).unwrap(), at(80));
     assert_eq!(contacts.place_of(id(1).short()), None);
     assert_eq!(contacts.get(&id(2)).unwrap().last_contact(), at(50));
@@ -144,4 +144,44 @@ fn records_outlive_a_view_change_and_joiners_begin_with_it() {
     assert_eq!(joiner.last_contact(), at(80));
     assert_eq!(joiner.silence(at(90)), Duration::from_millis(10));
     assert!(joiner.is_in_contact(at(90), Duration::from_millis(20)));
+}
+
+#[test]
+fn a_record_is_small_until_something_is_exchanged() {
+    assert!(size_of::<Record>() <= 40, "{}", size_of::<Record>());
+    let mut contacts = contacts();
+    let untouched = |contacts: &Contacts| {
+        let record = contacts.at(1);
+        assert_eq!(record.contact_unmoved(), None);
+        assert_eq!(record.flags(), Flags::default());
+        assert_eq!(record.newest_view(), ViewId::NONE);
+        assert_eq!(record.link().rtt(), None);
+        assert!(!record.awaits_first_echo());
+        format!("{record:?}").contains("exchange: None")
+    };
+    contacts.handle_pause(at(5), Duration::from_millis(1));
+    contacts.at_mut(1).withhold_echo(false);
+    assert_eq!(contacts.take_echo(1, at(6)), None);
+    assert!(untouched(&contacts));
+    contacts.at_mut(1).withhold_echo(true);
+    assert!(!untouched(&contacts), "what is withheld is remembered");
+}
+
+#[test]
+fn send_times_are_known_for_as_many_datagrams_as_are_remembered() {
+    let mut contacts = contacts();
+    for n in 1..=100_u64 {
+        assert_eq!(contacts.at_mut(1).next_number(at(n)), n);
+    }
+    let mut echoed = |number: u64, carrier: u64| {
+        let mut head = head(1, carrier);
+        head.echo = Some(Echo { number, age_us: 0 });
+        receive(&mut contacts, &head, 200).sent_after
+    };
+    assert_eq!(echoed(68, 1), None, "33 numbers back");
+    assert_eq!(echoed(69, 2), Some(at(69)));
+    assert_eq!(echoed(96, 3), Some(at(96)));
+    assert_eq!(echoed(97, 4), Some(at(97)));
+    assert_eq!(echoed(100, 5), Some(at(100)));
+    assert_eq!(echoed(101, 6), None);
 }

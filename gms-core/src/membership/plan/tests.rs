@@ -42,7 +42,7 @@ struct Desk {
     stand: Stand,
     queue: Queue,
     condemned: Vec<Condemned>,
-    joiners: Vec<Member>,
+    joiners: Vec<Arc<Member>>,
     fencing: Fencing,
     history: History,
     running: Option<Timestamp>,
@@ -111,12 +111,12 @@ fn what_is_certain_goes_into_one_change_at_once() {
     desk.queue.leave(id(9));
     desk.queue.remove(expelled(2));
     desk.condemn(3, Verdict::Gone);
-    desk.joiners.push(member(8));
+    desk.joiners.push(member(8).into());
     let change = Change {
         left: vec![id(1)],
         expelled: vec![expelled(2)],
         crashed: vec![crash(3, Verdict::Gone, &[])],
-        joined: vec![member(8)],
+        joined: vec![member(8).into()],
         ..desk.empty()
     };
     assert_eq!(desk.plan(), Plan::Ready(change));
@@ -223,8 +223,8 @@ fn where_everybody_leaves_the_proposer_stays_for_one_view_more() {
     (0..6).for_each(|n| desk.queue.leave(id(n)));
     let all_but_me = Change { left: (1..6).map(id).collect(), ..desk.empty() };
     assert_eq!(desk.plan(), Plan::Ready(all_but_me));
-    desk.joiners.push(member(8));
-    let everybody = Change { left: (0..6).map(id).collect(), joined: vec![member(8)], ..desk.empty() };
+    desk.joiners.push(member(8).into());
+    let everybody = Change { left: (0..6).map(id).collect(), joined: vec![member(8).into()], ..desk.empty() };
     assert_eq!(desk.plan(), Plan::Ready(everybody));
 }
 

@@ -42,7 +42,7 @@ impl InView {
         let plan = || {
             let check_ends_before = |limit| health.latest_check_end_before(scene, limit);
             let proof_expected_until = health.proof_expected_until(scene);
-            let joiners: &[Member] = &admissible.joiners;
+            let joiners: &[Arc<Member>] = &admissible.joiners;
             let condemned = &condemned;
             plan::build(
                 scene,
@@ -215,7 +215,7 @@ impl InView {
     /// Sends the decided change to the members of the view that it makes; joiners get the whole view.
     fn tell(&self, old: &View, next: &View, decided: &Decided, out: &mut Outbox) {
         let in_next = next.contains(&self.me.id);
-        for m in next.members().iter().map(|m| &m.member).filter(|m| m.id != self.me.id) {
+        for m in next.members().iter().map(|m| &*m.member).filter(|m| m.id != self.me.id) {
             let installation = if old.contains(&m.id) {
                 Installation::Changes(vec![decided.clone()])
             } else {

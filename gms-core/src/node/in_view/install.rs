@@ -213,7 +213,7 @@ impl InView {
     /// Somebody speaks from `from`: where a member of the view with another id has that address, it may be gone.
     //= docs/protocol.md#vw-12
     fn meet(&mut self, now: Timestamp, from: SocketAddr, id: MemberId, out: &mut Outbox) {
-        let holder = self.view.members().iter().map(|m| &m.member).find(|m| m.endpoint.addr == from);
+        let holder = self.view.members().iter().map(|m| &*m.member).find(|m| m.endpoint.addr == from);
         let Some(holder) = holder.filter(|m| m.id != id && m.id != self.me.id) else { return };
         let replaced = holder.id;
         self.health.handle_replaced(scene!(self, now), replaced, id, out);
@@ -302,8 +302,13 @@ pub(super) fn cause_of(change: &Change, me: &MemberId) -> ExclusionCause {
 /// The event of a view: from the change where it is known, else from the difference.
 fn describe(old: &View, new: &Arc<View>, decided: Option<&Decided>) -> ViewChange {
     let subject = |id: &MemberId| Subject { id: *id, name: old.name_of(id) };
-    let joined =
-        new.members().iter().map(|m| &m.member).filter(|m| !old.contains(&m.id)).map(Subject::from).collect();
+    let joined = new
+        .members()
+        .iter()
+        .map(|m| &*m.member)
+        .filter(|m| !old.contains(&m.id))
+        .map(Subject::from)
+        .collect();
     let mut event = ViewChange {
         view: Arc::clone(new),
         joined,
@@ -331,7 +336,7 @@ fn describe(old: &View, new: &Arc<View>, decided: Option<&Decided>) -> ViewChang
                 .collect();
         }
         None => {
-            let gone = old.members().iter().map(|m| &m.member).filter(|m| !new.contains(&m.id));
+            let gone = old.members().iter().map(|m| &*m.member).filter(|m| !new.contains(&m.id));
             event.gone = gone.map(Subject::from).collect();
         }
     }

@@ -7,7 +7,7 @@ use crate::member::MemberId;
 use crate::message::UnfinishedReason;
 use crate::outbox::Outbox;
 use crate::time::Timestamp;
-use crate::timer::WakeReason;
+use crate::timer::{Earliest, WakeReason};
 
 use super::{End, InView, scene};
 
@@ -105,27 +105,22 @@ impl InView {
 
     /// When something is due next, and what.
     pub(in crate::node) fn poll_timeout(&self, now: Timestamp) -> Option<(Timestamp, WakeReason)> {
-        let leaving = self.leave_deadline.map(|at| (at, WakeReason::Leaving));
+        let mut next = Earliest::new();
+        next.note(self.leave_deadline, WakeReason::Leaving);
         if self.leaves_by.is_some() {
-            return leaving;
+            return next.get();
         }
-        let with = |at: Option<Timestamp>, reason| at.map(|at| (at, reason));
-        [
-            leaving,
-            Some((self.heartbeat_at, WakeReason::Heartbeat)),
-            with(self.isolation.poll_timeout(), WakeReason::Isolation),
-            self.health.poll_timeout(),
-            with(self.fences.poll_timeout(&self.view, &self.contacts), WakeReason::Fence),
-            with(self.fencing.poll_timeout(), WakeReason::Proposal),
-            with(self.proposer.poll_timeout(now), WakeReason::Proposal),
-            with(self.catch_up.poll_timeout(), WakeReason::CatchUp),
-            with(self.requests.poll_timeout(), WakeReason::Leaving),
-            self.admission.poll_timeout(),
-            self.announcer.poll_timeout(),
-        ]
-        .into_iter()
-        .flatten()
-        .min_by_key(|(at, _)| *at)
+        next.note(Some(self.heartbeat_at), WakeReason::Heartbeat);
+        next.note(self.isolation.poll_timeout(), WakeReason::Isolation);
+        next.note_pair(self.health.poll_timeout());
+        next.note(self.fences.poll_timeout(&self.view, &self.contacts), WakeReason::Fence);
+        next.note(self.fencing.poll_timeout(), WakeReason::Proposal);
+        next.note(self.proposer.poll_timeout(now), WakeReason::Proposal);
+        next.note(self.catch_up.poll_timeout(), WakeReason::CatchUp);
+        next.note(self.requests.poll_timeout(), WakeReason::Leaving);
+        next.note_pair(self.admission.poll_timeout());
+        next.note_pair(self.announcer.poll_timeout());
+        next.get()
     }
 
     /// Whether a probe's result was for one of the machines.
