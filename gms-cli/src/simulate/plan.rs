@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gms_core::config::HeartbeatRecipients;
+use gms_sim::network::HOSTS_MAX;
 use gms_sim::published::{self, Check};
 use gms_sim::scenario::{Fault, Scenario, Step};
 use gms_sim::{ScenarioError, mixed};
@@ -86,6 +87,7 @@ impl Plan {
             Source::Flags { base, world, faults } => {
                 let mut scenario = Scenario { seed, ..base.clone() };
                 change(&mut scenario, world);
+                scenario.validate().map_err(|error| Failure::usage(error.to_string()))?;
                 add(&mut scenario, faults)?;
                 Ok(scenario)
             }
@@ -193,6 +195,9 @@ fn add(scenario: &mut Scenario, faults: &FaultArgs) -> Result<(), Failure> {
         scenario.faults.extend(victims.into_iter().map(|host| Step { at, fault: fault(host) }));
     }
     let next = scenario.hosts();
+    if join.unwrap_or(0) > HOSTS_MAX - next {
+        return Err(Failure::usage(format!("--join: a world has at most {HOSTS_MAX} hosts, let fewer join")));
+    }
     let joins = (next..).take(join.unwrap_or(0));
     scenario.faults.extend(joins.map(|host| Step { at, fault: Fault::Start { host } }));
     Ok(())
