@@ -64,7 +64,7 @@ pub(crate) fn view_with_hubs(n: u8, reach: u16) -> View {
     timing.heartbeat_recipients = HeartbeatRecipients::Predecessors(reach);
     let view = View::founding(CLUSTER, "test".into(), timing, member(0));
     let mut change = Change::empty(&view);
-    change.joined = (1..n).map(member).collect();
+    change.joined = (1..n).map(|n| member(n).into()).collect();
     view.apply(&change).expect("distinct joiners")
 }
 

@@ -62,7 +62,7 @@ impl From<toml::de::Error> for Mistake {
 }
 
 impl Scenario {
-    /// Reads a scenario: what it does not name has its default. `docs/simulation.md` describes the format.
+    /// Reads a scenario: what it does not name has its default. `docs/simulate.md` describes the format.
     ///
     /// # Errors
     ///
