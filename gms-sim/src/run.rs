@@ -71,29 +71,6 @@ pub fn run_with(scenario: Scenario, meanwhile: impl FnMut(&World)) -> Result<Out
 /// # Errors
 ///
 /// As [`run`].
-pub fn run_traced(scenario: Scenario, sink: Box<dyn TraceSink>) -> Result<Outcome, ScenarioError> {
-    struct Traced(Option<Box<dyn TraceSink>>);
-
-    impl Spectator for Traced {
-        fn begins(&mut self, world: &mut World) {
-            if let Some(sink) = self.0.take() {
-                world.set_trace(sink);
-            }
-        }
-
-        fn passes(&mut self, _: &World) -> ControlFlow<()> {
-            ControlFlow::Continue(())
-        }
-    }
-
-    run_watched(scenario, &mut Traced(Some(sink)))
-}
-
-/// Runs a scenario with all invariants before a spectator, who may end it early.
-///
-/// # Errors
-///
-/// As [`run`].
 pub fn run_watched(scenario: Scenario, spectator: &mut dyn Spectator) -> Result<Outcome, ScenarioError> {
     let mut flow = ControlFlow::Continue(());
     let mut world = World::new_watched(scenario, invariants::all(), |world| {

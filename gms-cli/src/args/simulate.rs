@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use gms_core::config::HeartbeatRecipients;
 
-use super::run::Recipients;
 use super::values;
 
 const EXAMPLES: &str = "\
@@ -50,9 +50,9 @@ pub(crate) struct WorldArgs {
     /// Silence after which a member is asked [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) member_timeout: Option<Duration>,
-    /// Who gets heartbeats: all, or all in views of up to 128 [default: auto]
-    #[arg(long, value_name = "WHO")]
-    pub(crate) heartbeat_recipients: Option<Recipients>,
+    /// Who gets heartbeats: as for gms run [default: auto]
+    #[arg(long, value_name = "WHO", value_parser = values::heartbeat_recipients)]
+    pub(crate) heartbeat_recipients: Option<HeartbeatRecipients>,
     /// Share of packets lost everywhere, such as 2% or 0.02 [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = gms_sim::scenario::parse_share)]
     pub(crate) loss: Option<f64>,

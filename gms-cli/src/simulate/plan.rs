@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use gms_core::config::HeartbeatRecipients;
 use gms_sim::network::HOSTS_MAX;
 use gms_sim::published::{self, Check};
 use gms_sim::scenario::{Fault, Scenario, Step};
 use gms_sim::{ScenarioError, mixed};
 
-use crate::args::{FaultArgs, Recipients, SimulateArgs, WorldArgs};
+use crate::args::{FaultArgs, SimulateArgs, WorldArgs};
 use crate::exit::Failure;
 
 /// Members where nothing else is said: enough for a ring that one death does not concern everybody in.
@@ -163,10 +162,7 @@ fn change(scenario: &mut Scenario, world: &WorldArgs) {
         scenario.network.delay_min = delay.mul_f64(SHORTEST);
     }
     if let Some(recipients) = heartbeat_recipients {
-        scenario.heartbeat_recipients = Some(match recipients {
-            Recipients::Auto => HeartbeatRecipients::Auto,
-            Recipients::All => HeartbeatRecipients::All,
-        });
+        scenario.heartbeat_recipients = Some(*recipients);
     }
 }
 

@@ -134,6 +134,7 @@ mod tests {
             accepted: None,
             flags: Flags::default(),
             number: 1,
+            quorate_for_ms: None,
             echo: Some(Echo { number: 1, age_us: 0 }),
         }
     }
