@@ -2,12 +2,16 @@
 //!
 //! [`Timing`] belongs to the cluster: fixed at founding, it travels in the view. [`Config`] belongs to one member.
 
+mod profile;
+
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::member::NAME_BYTES_MAX;
+
+pub use profile::Profile;
 
 /// Shortest member timeout: below it, scheduling noise of a loaded machine looks like death.
 pub const MEMBER_TIMEOUT_MIN: Duration = Duration::from_millis(100);
@@ -147,29 +151,6 @@ impl Timing {
         }
         within_count("suspect-recipients", *suspect_recipients, 1, 100)?;
         within_count("verifiers", *verifiers, 0, 16)
-    }
-}
-
-/// Presets of `member_timeout`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Profile {
-    /// One machine: T = 1 s.
-    Local,
-    /// One site: T = 5 s. Geode `MembershipConfig.DEFAULT_MEMBER_TIMEOUT` (5000 ms).
-    #[default]
-    Lan,
-    /// Several sites: T = 15 s.
-    Wan,
-}
-
-impl Profile {
-    /// The preset's member timeout.
-    pub const fn member_timeout(self) -> Duration {
-        match self {
-            Self::Local => Duration::from_secs(1),
-            Self::Lan => Duration::from_secs(5),
-            Self::Wan => Duration::from_secs(15),
-        }
     }
 }
 

@@ -28,7 +28,8 @@ fn without(base: &View, gone: &[u8]) -> View {
 fn who_sends_to_whom_table() {
     let view = view_with_hubs(9, 2);
     // member, recipients, senders
-    let table: [(usize, Option<Vec<usize>>, Option<Vec<usize>>); 4] = [
+    type Places = Option<Vec<usize>>;
+    let table: [(usize, Places, Places); 4] = [
         (0, None, None),
         (3, None, None),
         (4, Some(vec![0, 1, 2, 3]), Some(vec![0, 1, 2, 3, 5, 6])),

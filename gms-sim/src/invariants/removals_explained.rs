@@ -1,9 +1,9 @@
-//! Every removal has its evidence: who checked, why, the verdict, and what the verdict asks for (p-6, fd-21, fd-22, vw-6).
+//! Every removal has its evidence: who checked, why, the verdict, and what the verdict asks for (p-6, fd-21, fd-22, vw-6, lv-3).
 
 use gms_core::event::Removed;
 use gms_core::evidence::{Evidence, FENCES_MAX, Finding, ProbeOutcome, Reason, Verdict};
 use gms_core::runtime::StepKind;
-use gms_core::{Event, MemberId, View, quorum};
+use gms_core::{Event, MemberId, View, hubs, quorum};
 
 use crate::world::{Look, Observer};
 
@@ -34,6 +34,15 @@ impl RemovalsExplained {
         let needed = base.timing().removal_silence();
         if evidence.silent_for < needed {
             return Err(format!("the checker had not heard it for {:?} only", evidence.silent_for));
+        }
+        if hubs::borrows(base, subject) {
+            // Hubs alone are asked, and those that are lost themselves may be missing.
+            let strange = evidence.fenced_by.iter().find(|id| !hubs::is_hub(base, id));
+            return match strange {
+                Some(id) => Err(format!("{} voted for it and is no hub", base.name_of(id))),
+                None if evidence.fenced_by.is_empty() => Err(String::from("no hub voted for it")),
+                None => Ok(()),
+            };
         }
         let granted = |id: &MemberId| id != subject && evidence.fenced_by.contains(id);
         let weight = quorum::weight_of(base, granted);

@@ -239,7 +239,7 @@ fn a_member_that_sends_nothing_and_answers_is_asked_again_after_t() {
     desk.lines();
     desk.hears_with(6, Answers::Request(desk.request_to(6)), Flags::default(), None);
     desk.pass(990, &hubs);
-    assert_eq!(desk.lines_with("ask m6"), [String::new(); 0]);
+    assert!(desk.lines_with("ask m6").is_empty());
     desk.pass(20, &hubs);
     assert_eq!(desk.lines_with("ask m6"), ["2255 ask m6"]);
 }
@@ -249,5 +249,5 @@ fn a_member_that_sends_nothing_and_answers_is_asked_again_after_t() {
 fn only_those_who_send_heartbeats_here_are_silent() {
     let mut desk = Desk::in_view(view_with_hubs(9, 1), 4);
     desk.pass(60_000, &[0, 1, 2, 3, 5]);
-    assert_eq!(desk.lines(), [String::new(); 0]);
+    assert!(desk.lines().is_empty());
 }
