@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use gms_core::Timestamp;
-use gms_core::runtime::TraceSink;
 
 use crate::invariants;
 use crate::metrics::Metrics;
@@ -65,29 +64,6 @@ pub fn run_with(scenario: Scenario, meanwhile: impl FnMut(&World)) -> Result<Out
     }
 
     run_watched(scenario, &mut Meanwhile(meanwhile))
-}
-
-/// Runs a scenario with all invariants and shows `sink` every step from the first phase on.
-///
-/// # Errors
-///
-/// As [`run`].
-pub fn run_traced(scenario: Scenario, sink: Box<dyn TraceSink>) -> Result<Outcome, ScenarioError> {
-    struct Traced(Option<Box<dyn TraceSink>>);
-
-    impl Spectator for Traced {
-        fn begins(&mut self, world: &mut World) {
-            if let Some(sink) = self.0.take() {
-                world.set_trace(sink);
-            }
-        }
-
-        fn passes(&mut self, _: &World) -> ControlFlow<()> {
-            ControlFlow::Continue(())
-        }
-    }
-
-    run_watched(scenario, &mut Traced(Some(sink)))
 }
 
 /// Runs a scenario with all invariants before a spectator, who may end it early.
