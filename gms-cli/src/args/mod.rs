@@ -36,14 +36,14 @@ Examples:
   gms simulate --members 1000 --crash 10
 
 Exit codes:
-  0  done; a member left gracefully
-  1  a fault: a port in use, a member that can't be reached, a demo gone wrong, a
-     broken invariant of a simulation
-  2  bad usage or configuration
-  3  could not join (what each seed answered is printed)
-  4  excluded and not rejoining
-  5  quorum lost and told to leave
-  6  members, view: the member asked is isolated or without quorum
+  0    done; a member left gracefully
+  1    a fault: a port in use, a member that can't be reached, a demo gone wrong,
+       an invariant that a simulation broke
+  2    bad usage or configuration
+  3    could not join (what each seed answered is printed)
+  4    excluded and not rejoining
+  5    quorum lost and told to leave
+  6    members, view: the member asked is isolated or without quorum
   130  simulate: interrupted";
 
 /// What to do.

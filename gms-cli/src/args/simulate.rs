@@ -17,8 +17,11 @@ Examples:
   gms simulate --members 50 --host-loss 3 --print-scenario > lost.toml
   gms simulate --published r2-crashes-1000 --json
 
-Exit codes: 0 everything held; 1 an invariant broke (the seed and the command that repeats it are printed) or the
-members formed no cluster; 2 bad usage or scenario; 130 interrupted.";
+Exit codes:
+  0    everything held
+  1    an invariant broke (seed and command to repeat it are printed), or no cluster formed
+  2    bad usage or scenario
+  130  interrupted";
 
 /// Arguments of `gms simulate`.
 #[derive(Args, Clone, Debug)]

@@ -57,11 +57,17 @@ impl Broken {
         let mut listener = Listener { tail: Shared::new(Tail::default()), began: Timestamp::ZERO };
         // It ran before: it forms, and breaks the same invariant.
         drop(run::run_watched(small.scenario.clone(), &mut listener));
+        let mut steps = listener.tail.with(|tail| tail.steps(listener.began));
+        let at = small.violation.at.since(listener.began);
+        let faults = small.scenario.faults.iter().filter(|step| step.at <= at);
+        steps.extend(faults.map(|step| (step.at, format!("fault: {}", step.fault))));
+        steps.sort_by_key(|(at, _)| *at);
+        steps.drain(..steps.len().saturating_sub(STEPS));
         Self {
             seed: scenario.seed,
             faults_before: scenario.faults.len(),
-            at: small.violation.at.since(listener.began),
-            steps: listener.tail.with(|tail| tail.sentences(listener.began)),
+            at,
+            steps: steps.iter().map(|(at, what)| format!("{:>9.3}  {what}", at.as_secs_f64())).collect(),
             command,
             small,
         }
@@ -182,19 +188,14 @@ impl Write for Tail {
 }
 
 impl Tail {
-    fn sentences(&self, began: Timestamp) -> Vec<String> {
-        let mut told: Vec<String> = self
-            .lines
-            .iter()
-            .filter_map(|line| {
-                let line = parse(std::str::from_utf8(line).ok()?)?;
-                let (to, what) = step_sentence(&line)?;
-                let at = Timestamp::from_nanos(line.at_ns).since(began).as_secs_f64();
-                let to = to.first().map_or_else(String::new, |to| format!(" → {to}"));
-                Some(format!("{at:>9.3}  {}{to}: {what}", line.me))
-            })
-            .collect();
-        told.drain(..told.len().saturating_sub(STEPS));
-        told
+    /// When what happened.
+    fn steps(&self, began: Timestamp) -> Vec<(Duration, String)> {
+        let told = self.lines.iter().filter_map(|line| {
+            let line = parse(std::str::from_utf8(line).ok()?)?;
+            let (to, what) = step_sentence(&line)?;
+            let to = to.first().map_or_else(String::new, |to| format!(" → {to}"));
+            Some((Timestamp::from_nanos(line.at_ns).since(began), format!("{}{to}: {what}", line.me)))
+        });
+        told.collect()
     }
 }

@@ -206,7 +206,9 @@ fn what_breaks_is_told_with_a_small_scenario_its_last_steps_and_how_to_repeat_it
     assert_eq!(json["invariant"], violation.invariant);
     assert_eq!(json["command"], "gms simulate --seed 3");
     let text = broken.text();
-    for part in ["BROKEN", "1 of 2 faults", "do = \"crash\"", "repeat the whole run with"] {
+    for part in
+        ["BROKEN", "1 of 2 faults", "do = \"crash\"", "fault: crash, host = 3", "repeat the whole run with"]
+    {
         assert!(text.contains(part), "{text}");
     }
 }

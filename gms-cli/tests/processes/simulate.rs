@@ -128,7 +128,7 @@ fn bad_flags_end_with_two() {
     for (flags, hint) in [
         (&["--loss", "2"][..], "not between 0 and 100%"),
         (&["--crash", "6"], "would hit 6 of 5 members"),
-        (&["--for", "5"], "5s, 250ms"),
+        (&["--heal", "5"], "5s, 250ms"),
         (&["--mixed"], "cannot be used with"),
         (&["--seeds", "0"], "1..=1000000000"),
         (&["--trace", "/nonexistent/trace"], "--trace /nonexistent/trace can't be written"),
