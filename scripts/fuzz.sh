@@ -18,11 +18,11 @@ corpora=gms-core/fuzz/corpus
 triple=$(rustc -vV | sed -n 's/^host: //p')
 
 flags="--cfg fuzzing -Cpasses=sancov-module"
-for option in level=4 inline-8bit-counters pc-table trace-compares; do
+for option in level=4 inline-8bit-counters pc-table; do
     flags+=" -Cllvm-args=-sanitizer-coverage-$option"
 done
 CARGO_TARGET_DIR=$folder RUSTFLAGS="$flags -Cllvm-args=-simplifycfg-branch-fold-threshold=0" \
-    cargo build --release --locked --target "$triple" --manifest-path gms-core/fuzz/Cargo.toml --bins
+    cargo build --release --locked --target "$triple" --manifest-path gms-core/fuzz/Cargo.toml "${targets[@]/#/--bin=}"
 
 fuzzer() {
     local target=$1

@@ -11,5 +11,7 @@ mod node;
 pub mod seeds;
 mod wire;
 
-pub use node::{Account, node, replay};
+#[allow(unused_imports, reason = "the targets only call the functions")]
+pub use node::Account;
+pub use node::{node, replay};
 pub use wire::{datagram, frame};

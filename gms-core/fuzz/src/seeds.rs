@@ -3,18 +3,20 @@
 /// The golden bytes of every kind of message.
 const GOLDEN: &str = include_str!("../../src/codec/golden.txt");
 
-/// Every seed of `target`, with the name of its file.
+/// Every seed of `target`, in the order of the names of their files.
 ///
 /// # Panics
 ///
 /// If there is no such target.
 pub fn of(target: &str) -> Vec<(String, Vec<u8>)> {
-    match target {
+    let mut seeds: Vec<_> = match target {
         "datagram" => golden("datagram").chain(golden("check")).collect(),
         "frame" => golden("frame").map(|(name, bytes)| (name, framed(&bytes))).collect(),
         "node" => lives(),
         other => panic!("there is no target {other:?}"),
-    }
+    };
+    seeds.sort();
+    seeds
 }
 
 fn golden(channel: &str) -> impl Iterator<Item = (String, Vec<u8>)> {
@@ -61,6 +63,7 @@ fn lives() -> Vec<(String, Vec<u8>)> {
             lives.push((format!("seed-{name}-{place:02}"), life));
         }
     }
+    lives.extend(stories());
     // Each kind of message once, from member 1.
     for (name, operation, kinds) in [("datagram", DATAGRAM, 9), ("frame", FRAME, 25)] {
         for kind in 0..kinds {
@@ -73,4 +76,44 @@ fn lives() -> Vec<(String, Vec<u8>)> {
         }
     }
     lives
+}
+
+/// Lives in which something comes to its end: with answers from all, and from all but member 1.
+fn stories() -> Vec<(String, Vec<u8>)> {
+    const WAKE: [u8; 1] = [0];
+    const BEAT_BUT_1: [u8; 2] = [2, 1 << 1];
+    const ANSWER_BUT_1: [u8; 2] = [3, 1 << 1];
+    const REFUSED: [u8; 5] = [6, 0, 1, 0, 1];
+    const ALIVE: [u8; 5] = [6, 0, 1, 0, 0];
+    const JOIN: [u8; 11] = [FRAME, 11, 0, 0, 12, 11, 0, 0, 0, 0, 0];
+    const PREPARE: [u8; 14] = [FRAME, 1, 0, 0, 18, 0, 1, 0, 0, 5, 0, 0, 0, 0];
+    const INSTALL: [u8; 14] = [FRAME, 1, 0, 0, 23, 0, 0, 0, 5, 0, 0, 0, 0, 0];
+    const COORDINATOR_OF_5: [u8; 4] = [2, 3, 0, 0];
+    const SECOND_OF_6: [u8; 4] = [2, 11, 0, 0];
+    const SEEDED: [u8; 4] = [1, 0, 0, 0];
+
+    let all = |steps: &[&[u8]]| steps.concat();
+    let settled = [&BEAT[..], &WAKE, &ANSWER].concat().repeat(3);
+    let silence = [&BEAT_BUT_1[..], &WAKE, &ANSWER_BUT_1].concat();
+    let removal = all(&[&silence.repeat(14), &REFUSED, &ANSWER_BUT_1, &silence.repeat(10)]);
+    let admission = all(&[&JOIN, &ANSWER, &ALIVE, &settled, &settled]);
+    let changes = all(&[&PREPARE, &INSTALL, &BEAT, &WAKE]);
+    let leave = [7, 0, 14];
+    let check = [7, 1, 4];
+    let expel = [7, 1, 9, 0];
+    [
+        ("joins", all(&[&COORDINATOR_OF_5, &settled, &admission])),
+        ("dies", all(&[&COORDINATOR_OF_5, &settled, &removal])),
+        ("coordinator-dies", all(&[&SECOND_OF_6, &settled, &removal])),
+        ("joins-then-dies", all(&[&COORDINATOR_OF_5, &settled, &admission, &removal])),
+        ("follows", all(&[&SECOND_OF_6, &settled, &changes.repeat(4)])),
+        ("leaves", all(&[&COORDINATOR_OF_5, &settled, &leave, &settled, &settled])),
+        ("follower-leaves", all(&[&SECOND_OF_6, &settled, &leave, &settled, &settled])),
+        ("checks", all(&[&COORDINATOR_OF_5, &settled, &check, &ANSWER, &ALIVE, &settled])),
+        ("expels", all(&[&COORDINATOR_OF_5, &settled, &expel, &settled, &settled])),
+        ("joins-others", all(&[&[1, 1, 0, 0], &[0, 3, 1].repeat(40)])),
+        ("founds", all(&[&SEEDED, &[0, 3, 1, 3, 1].repeat(20)])),
+    ]
+    .map(|(name, life)| (format!("seed-story-{name}"), life))
+    .into()
 }

@@ -8,7 +8,6 @@ use gms_core::message::{DATAGRAM_BYTES_MAX, FRAME_BYTES_MAX};
 use super::memory;
 use frames::{Assembler, HEAD_BYTES};
 
-
 /// The stream decoder of `gms-udp`, which is pure.
 #[path = "../../../gms-udp/src/frames.rs"]
 #[allow(dead_code, reason = "only the part that reads is used here")]
@@ -37,7 +36,12 @@ pub fn datagram(bytes: &[u8]) {
         codec::decode_check_request,
         codec::encode_check_request,
     );
-    decodes_to_one_form(bytes, codec::CHECK_BYTES_MAX, codec::decode_check_answer, codec::encode_check_answer);
+    decodes_to_one_form(
+        bytes,
+        codec::CHECK_BYTES_MAX,
+        codec::decode_check_answer,
+        codec::encode_check_answer,
+    );
 }
 
 /// Takes the first byte as the size of pieces, and the rest as what is read from a stream in such pieces; also as one

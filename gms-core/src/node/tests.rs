@@ -145,3 +145,27 @@ fn the_first_in_office_finishes_a_view_with_an_empty_change() {
     let prepare = FrameBody::Prepare { ballot: Ballot { round: 0, place: 0 }, change: Change::empty(&view) };
     assert_eq!(said, [1, 2].map(|n| (at(1_015), addr(n), prepare.clone())));
 }
+
+#[test]
+//= docs/protocol.md#wr-4
+fn a_stranger_gets_no_more_bytes_than_it_spent() {
+    let (mut node, view) = member_of_three(1);
+    run(&mut node, 1_000);
+    // With a change accepted, heads are longer than the stranger's.
+    let prepare = FrameBody::Prepare { ballot: Ballot { round: 0, place: 0 }, change: Change::empty(&view) };
+    node.handle_input(at(1_010), frame(0, 1, &view, 1, prepare));
+    drain(&mut node);
+    let stranger = heartbeat(9, 1, &view, 1);
+    let Input::Datagram { datagram: question, .. } = &stranger else { unreachable!("a datagram") };
+    let size = |datagram: &Datagram| {
+        let mut bytes = Vec::new();
+        crate::codec::encode_datagram(datagram, &mut bytes).expect("a small datagram");
+        bytes.len()
+    };
+    let spent = size(question);
+    node.handle_input(at(1_020), stranger);
+    let said = drain(&mut node);
+    let [Output::Send { to, datagram }] = said.as_slice() else { panic!("{said:?}") };
+    assert_eq!((*to, &datagram.body), (addr(9), &DatagramBody::NotAMember { view: view.id() }));
+    assert!(size(datagram) <= spent, "{} bytes for {spent}", size(datagram));
+}

@@ -20,7 +20,7 @@ enum Reply {
 pub fn answer(stage: &mut Stage<'_>) {
     let deaf = stage.draw.byte();
     for (n, question) in std::mem::take(&mut stage.said.questions) {
-        if n == 0 || (n < 8 && deaf & (1 << n) != 0) {
+        if n < 8 && deaf & (1 << n) != 0 {
             continue;
         }
         for reply in replies(stage, n, &question) {
@@ -59,7 +59,9 @@ fn to_datagram(stage: &Stage<'_>, n: usize, body: &DatagramBody) -> Option<Reply
             let (check, suspect, finding) = (*check, *suspect, Finding::Refused);
             Some(Reply::Datagram(DatagramBody::VerifyReply { check, suspect, finding }))
         }
-        DatagramBody::FindCoordinator { .. } => Some(Reply::Datagram(DatagramBody::Coordinator(info(stage, n)))),
+        DatagramBody::FindCoordinator { .. } => {
+            Some(Reply::Datagram(DatagramBody::Coordinator(info(stage, n))))
+        }
         _ => None,
     }
 }
@@ -83,7 +85,9 @@ fn to_frame(stage: &Stage<'_>, n: usize, body: &FrameBody) -> Vec<Reply> {
         },
         FrameBody::Install(Installation::Whole(view)) => FrameBody::Installed { view: view.id() },
         FrameBody::FindCoordinator { .. } => FrameBody::Coordinator(info(stage, n)),
-        FrameBody::FoundPromise { ballot, .. } => FrameBody::FoundPromised { ballot: *ballot, accepted: None },
+        FrameBody::FoundPromise { ballot, .. } => {
+            FrameBody::FoundPromised { ballot: *ballot, accepted: None }
+        }
         FrameBody::FoundAccept { ballot, .. } => FrameBody::FoundAccepted { ballot: *ballot },
         _ => return Vec::new(),
     };

@@ -157,7 +157,8 @@ fn forged(view: &View, number: u64) -> View {
     let mut bytes = encoded(FrameBody::Install(Installation::Whole(Box::new(view.clone()))));
     // After the head: the kind of the frame, the variant of the installation, the number.
     let at = head_bytes + 2;
-    let form = |number: u64| encoded(FrameBody::ViewRequest { held: ViewId(number) })[head_bytes + 1..].to_vec();
+    let form =
+        |number: u64| encoded(FrameBody::ViewRequest { held: ViewId(number) })[head_bytes + 1..].to_vec();
     bytes.splice(at..at + form(view.number()).len(), form(number));
     match codec::decode_frame(&bytes).map(|frame| frame.body) {
         Ok(FrameBody::Install(Installation::Whole(forged))) => *forged,

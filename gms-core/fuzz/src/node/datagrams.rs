@@ -132,7 +132,9 @@ pub fn reason(stage: &mut Stage<'_>) -> Reason {
 /// A span as a message carries it: near those of the rules, or absurd.
 pub fn any_span(stage: &mut Stage<'_>) -> Duration {
     match stage.draw.below(4) {
-        3 => stage.draw.of(&[Duration::MAX, Duration::from_secs(u64::MAX / 2), Duration::from_nanos(u64::MAX)]),
+        3 => {
+            stage.draw.of(&[Duration::MAX, Duration::from_secs(u64::MAX / 2), Duration::from_nanos(u64::MAX)])
+        }
         _ => super::span(stage),
     }
 }

@@ -15,6 +15,10 @@ use gms_core::{Input, Node, Output, Timestamp, codec};
 /// Most outputs of one call, at most eight members in a view: nothing is asked of everybody more than a few times over.
 const OUTPUTS_MAX: usize = 256;
 
+/// What an answer to a stranger may be longer than what it answers: the number of the view stands in it twice, with up to
+/// nine bytes where the stranger's has one.
+const NUMBERS_BYTES: usize = 16;
+
 /// What was seen so far, as far as later calls must agree with it.
 #[derive(Debug)]
 pub struct Judge {
@@ -213,7 +217,9 @@ impl Judge {
     /// Promises and acceptances for one base only go up.
     fn judge_vote(&mut self, body: &FrameBody) {
         let (base, ballot) = match body {
-            FrameBody::Promised { base, ballot, .. } | FrameBody::Accepted { base, ballot } => (*base, *ballot),
+            FrameBody::Promised { base, ballot, .. } | FrameBody::Accepted { base, ballot } => {
+                (*base, *ballot)
+            }
             _ => return,
         };
         let highest = self.votes.entry(base).or_insert(ballot);
@@ -221,10 +227,11 @@ impl Judge {
         *highest = ballot;
     }
 
-    /// A datagram of a stranger brings no datagram to anybody but him and those in the view, and no more bytes than it had.
+    /// A datagram of a stranger brings no datagram to anybody but him and those in the view, and as few bytes as it had.
     fn judge_spending(&self, node: &Node, from: SocketAddr, spent: usize, outputs: &[Output]) {
         let is_known = |to: &SocketAddr| {
-            let is_member = node.view().is_some_and(|v| v.members().iter().any(|m| m.member.endpoint.addr == *to));
+            let is_member =
+                node.view().is_some_and(|v| v.members().iter().any(|m| m.member.endpoint.addr == *to));
             is_member || self.seeds.contains(to)
         };
         let mut got = 0;
@@ -238,7 +245,7 @@ impl Judge {
                 got += bytes.len();
             }
         }
-        assert!(got <= spent, "{got} bytes for {spent} to a stranger: {outputs:?}");
+        assert!(got <= spent + NUMBERS_BYTES, "{got} bytes for {spent} to a stranger: {outputs:?}");
     }
 
     /// The node was woken until nothing was due at `now`.

@@ -93,7 +93,7 @@ impl<'a> Stage<'a> {
     /// A node that has founded, joins, or is in a view: the first bytes say which.
     pub fn new(mut draw: Draw<'a>) -> Self {
         let [how, place, options] = [draw.byte(), draw.byte(), draw.byte()];
-        let now = draw.of(&[Timestamp::from_millis(1_000), Timestamp::ZERO, Timestamp::from_millis(1 << 45)]);
+        let now = draw.of(&[Timestamp::from_millis(1_000), Timestamp::ZERO, Timestamp::from_millis(1 << 40)]);
         let t = Duration::from_millis(if options & 1 == 0 { 1_000 } else { 100 });
         let mut config = Config::new(cast::CLUSTER_NAME);
         config.timing = TimingOverrides { member_timeout: Some(t), ..TimingOverrides::default() };
@@ -121,13 +121,14 @@ impl<'a> Stage<'a> {
         };
         let judge = Judge::new();
         let peers = vec![Peer::default(); cast::ALL];
-        let mut stage =
-            Self { draw, node, now, said, peers, kinds: BTreeSet::new(), judge, last_handle: 0 };
+        let mut stage = Self { draw, node, now, said, peers, kinds: BTreeSet::new(), judge, last_handle: 0 };
         stage.drain(None);
         match how % 4 {
             0 => {}
             1 => {
-                let seeds = vec![cast::address_of(1), cast::address_of(2), cast::address_of(0)];
+                // Odd ones are in a cluster, even ones are not.
+                let others = if place % 2 == 0 { [2, 4] } else { [1, 2] };
+                let seeds = [0, others[0], others[1]].map(cast::address_of).to_vec();
                 stage.feed(Input::Command(Command::Seeds(seeds)));
             }
             _ => stage.enter(usize::from(place), t, options),
@@ -281,7 +282,9 @@ impl<'a> Stage<'a> {
                 self.said.tokens.push(*token);
                 let peer = match to {
                     Destination::Address(address) => cast::at(*address),
-                    Destination::Reply(_) => (0..cast::ALL).find(|n| cast::id_of(*n).short() == frame.head.recipient),
+                    Destination::Reply(_) => {
+                        (0..cast::ALL).find(|n| cast::id_of(*n).short() == frame.head.recipient)
+                    }
                 };
                 self.note_frame(peer, frame);
             }
