@@ -6,12 +6,17 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// Runs `work`; says what it returned, the most bytes that were held beyond what was held before, and what is held of
-/// them still.
-pub fn measured<T>(work: impl FnOnce() -> T) -> (T, usize, usize) {
+/// Runs `work`; says what it returned, and the most bytes that were held beyond what was held before.
+pub fn measured<T>(work: impl FnOnce() -> T) -> (T, usize) {
     ALLOCATOR.reset_peak_usage();
     let before = ALLOCATOR.current_usage();
     let done = work();
-    let (peak, after) = (ALLOCATOR.peak_usage(), ALLOCATOR.current_usage());
-    (done, peak.saturating_sub(before), after.saturating_sub(before))
+    (done, ALLOCATOR.peak_usage().saturating_sub(before))
+}
+
+/// What `value` holds: what is free once it is dropped.
+pub fn held_by<T>(value: T) -> usize {
+    let before = ALLOCATOR.current_usage();
+    drop(value);
+    before.saturating_sub(ALLOCATOR.current_usage())
 }

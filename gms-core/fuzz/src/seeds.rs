@@ -88,6 +88,9 @@ fn stories() -> Vec<(String, Vec<u8>)> {
     const JOIN: [u8; 11] = [FRAME, 11, 0, 0, 12, 11, 0, 0, 0, 0, 0];
     const PREPARE: [u8; 14] = [FRAME, 1, 0, 0, 18, 0, 1, 0, 0, 5, 0, 0, 0, 0];
     const INSTALL: [u8; 14] = [FRAME, 1, 0, 0, 23, 0, 0, 0, 5, 0, 0, 0, 0, 0];
+    const PROMISE: [u8; 11] = [FRAME, 1, 0, 0, 16, 0, 2, 2, 0, 0, 0];
+    const SICK: [u8; 4] = [7, 0, 11, 1];
+    const ASKED: [u8; 3] = [10, 0, 0];
     const COORDINATOR_OF_5: [u8; 4] = [2, 3, 0, 0];
     const SECOND_OF_6: [u8; 4] = [2, 11, 0, 0];
     const SEEDED: [u8; 4] = [1, 0, 0, 0];
@@ -100,18 +103,23 @@ fn stories() -> Vec<(String, Vec<u8>)> {
     let changes = all(&[&PREPARE, &INSTALL, &BEAT, &WAKE]);
     let leave = [7, 0, 14];
     let check = [7, 1, 4];
-    let expel = [7, 1, 9, 0];
+    let expel = [7, 1, 9, 0, 0];
+    let expel_at_length = |n| [FRAME, 1, 0, 0, 15, n, 15, 15, 0, 0];
+    let lengthy = [2, 3, 4].map(expel_at_length).concat();
     [
         ("joins", all(&[&COORDINATOR_OF_5, &settled, &admission])),
         ("dies", all(&[&COORDINATOR_OF_5, &settled, &removal])),
         ("coordinator-dies", all(&[&SECOND_OF_6, &settled, &removal])),
         ("joins-then-dies", all(&[&COORDINATOR_OF_5, &settled, &admission, &removal])),
         ("follows", all(&[&SECOND_OF_6, &settled, &changes.repeat(4)])),
+        ("promises", all(&[&SECOND_OF_6, &settled, &PROMISE, &PREPARE, &settled])),
+        ("is-asked", all(&[&COORDINATOR_OF_5, &settled, &ASKED, &SICK, &ASKED, &settled])),
         ("leaves", all(&[&COORDINATOR_OF_5, &settled, &leave, &settled, &settled])),
         ("follower-leaves", all(&[&SECOND_OF_6, &settled, &leave, &settled, &settled])),
         ("checks", all(&[&COORDINATOR_OF_5, &settled, &check, &ANSWER, &ALIVE, &settled])),
         ("expels", all(&[&COORDINATOR_OF_5, &settled, &expel, &settled, &settled])),
         ("joins-others", all(&[&[1, 1, 0, 0], &[0, 3, 1].repeat(40)])),
+        ("expels-at-length", all(&[&COORDINATOR_OF_5, &settled, &lengthy, &settled, &settled])),
         ("founds", all(&[&SEEDED, &[0, 3, 1, 3, 1].repeat(20)])),
     ]
     .map(|(name, life)| (format!("seed-story-{name}"), life))

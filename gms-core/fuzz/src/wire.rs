@@ -86,7 +86,7 @@ fn frames_of(stream: &[u8], cut: usize) -> (Vec<Vec<u8>>, bool) {
         }
         (frames, false)
     };
-    let (read, peak, _) = memory::measured(read);
+    let (read, peak) = memory::measured(read);
     let bound = stream.len() * MEMORY_FACTOR + MEMORY_FREE;
     assert!(peak <= bound, "{} bytes of a stream took {peak} of memory, more than {bound}", stream.len());
     let given: usize = read.0.iter().map(|frame| frame.len() + HEAD_BYTES).sum();
@@ -100,7 +100,7 @@ fn decodes_to_one_form<T: PartialEq + Debug, E: Debug>(
     decode: impl Fn(&[u8]) -> Result<T, E>,
     encode: impl Fn(&T) -> Vec<u8>,
 ) {
-    let (decoded, peak, _) = memory::measured(|| decode(bytes));
+    let (decoded, peak) = memory::measured(|| decode(bytes));
     // An element of one byte on the wire may take fifty in memory, but all of them together no more than the limit.
     let bound = (bytes.len() * 64 * 3).min(limit * MEMORY_FACTOR) + MEMORY_FREE;
     assert!(peak <= bound, "{} bytes took {peak} of memory, more than {bound}", bytes.len());

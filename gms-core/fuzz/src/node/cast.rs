@@ -70,6 +70,11 @@ pub fn text(draw: &mut Draw<'_>) -> String {
     }
 }
 
+/// A text from outside, of which a few may not fit one frame together.
+pub fn long_text(draw: &mut Draw<'_>) -> String {
+    if draw.one_in(16) { "z".repeat(1 << 20) } else { text(draw) }
+}
+
 /// Any cluster's id.
 pub fn any_cluster(draw: &mut Draw<'_>) -> ClusterId {
     ClusterId::from_bytes([draw.byte(); 16])

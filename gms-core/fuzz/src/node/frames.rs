@@ -124,8 +124,8 @@ fn about_membership(stage: &mut Stage<'_>, kind: usize, n: usize) -> FrameBody {
         13 => FrameBody::JoinRefused { reason: join_refusal(stage) },
         14 => FrameBody::Leave { member: if stage.draw.one_in(4) { stage.id() } else { cast::id_of(n) } },
         _ => {
-            let (member, reason) = (stage.id(), cast::text(&mut stage.draw));
-            FrameBody::Remove { member, reason, by: cast::text(&mut stage.draw) }
+            let (member, reason) = (stage.id(), cast::long_text(&mut stage.draw));
+            FrameBody::Remove { member, reason, by: cast::long_text(&mut stage.draw) }
         }
     }
 }

@@ -16,6 +16,7 @@ use gms_core::view::{Change, View};
 use gms_core::{Input, Node, Output, Timestamp};
 
 use super::super::draw::Draw;
+use super::super::memory;
 use super::Account;
 use super::cast;
 use super::heads;
@@ -27,6 +28,12 @@ const RECENT_MAX: usize = 8;
 const WAKES_MAX: u32 = 16;
 /// Time for which nothing comes any more at the end of an input: whatever ends by time has ended then.
 const QUIET_TIMEOUTS: u32 = 12;
+
+/// What a node with a view of at most eight may hold at the end. The history keeps the last 64 changes, and texts from
+/// outside that are in them.
+const HELD_BYTES_MAX: usize = 16 << 20;
+/// What one call may take beside: a message of up to 4 MiB, and a change of the same size to each of eight.
+const CALL_BYTES_MAX: usize = 16 << 20;
 
 /// The newest values of a kind, newest first.
 #[derive(Debug)]
@@ -203,7 +210,9 @@ impl<'a> Stage<'a> {
             Input::Datagram { from, .. } => Some(*from),
             _ => None,
         };
-        self.node.handle_input(self.now, input);
+        let (node, now) = (&mut self.node, self.now);
+        let ((), peak) = memory::measured(|| node.handle_input(now, input));
+        assert!(peak <= CALL_BYTES_MAX, "one input took {peak} bytes, more than {CALL_BYTES_MAX}");
         self.drain(from);
     }
 
@@ -222,7 +231,9 @@ impl<'a> Stage<'a> {
         let mut reasons = Vec::new();
         loop {
             self.judge.handle_timeout();
-            self.node.handle_timeout(self.now);
+            let (node, now) = (&mut self.node, self.now);
+            let ((), peak) = memory::measured(|| node.handle_timeout(now));
+            assert!(peak <= CALL_BYTES_MAX, "one wake took {peak} bytes, more than {CALL_BYTES_MAX}");
             self.drain(None);
             wakes += 1;
             let Some((at, reason)) = self.node.poll_timeout() else { break };
@@ -248,6 +259,8 @@ impl<'a> Stage<'a> {
         }
         self.judge.end(&self.node);
         let kinds = std::mem::take(&mut self.kinds);
+        let held = memory::held_by(self.node);
+        assert!(held <= HELD_BYTES_MAX, "the node held {held} bytes, more than {HELD_BYTES_MAX}");
         Account {
             operations,
             outputs: self.judge.outputs(),
