@@ -356,7 +356,7 @@ impl View {
         })
     }
 
-    /// Whether a view that arrived whole is one that could exist: used on what comes from outside.
+    /// Whether a view from outside is one that could exist: no count of views gets into the upper half of the numbers.
     pub fn is_plausible(&self) -> bool {
         let distinct = |key: &dyn Fn(&ViewMember) -> String| {
             let mut keys: Vec<_> = self.members.iter().map(key).collect();
@@ -364,7 +364,7 @@ impl View {
             keys.windows(2).all(|pair| pair[0] != pair[1])
         };
         !self.members.is_empty()
-            && self.id != ViewId::NONE
+            && (1..=u64::MAX / 2).contains(&self.id.0)
             && self.timing.validate().is_ok()
             && self.members.iter().all(|m| m.member.fault().is_none() && m.joined_in <= self.id)
             && distinct(&|m| m.member.id.short().to_string())

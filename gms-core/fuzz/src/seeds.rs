@@ -105,6 +105,12 @@ fn stories() -> Vec<(String, Vec<u8>)> {
     let check = [7, 1, 4];
     let expel = [7, 1, 9, 0, 0];
     let expel_at_length = |n| [FRAME, 1, 0, 0, 15, n, 15, 15, 0, 0];
+    // A whole view with the last number that there is.
+    let last_view = [FRAME, 1, 0, 0, 23, 0, 1, 0, 0, 5, 0, 0, 0, 4, 8, 0, 0];
+    // Members promise the successor, and say that they accepted that a stranger leaves.
+    let promised = |n| [FRAME, n, 0, 0, 17, 0, 0, 0, 1, 0, 0, 0, 0, 1, 11, 0, 0, 0, 0];
+    let promised = [&ANSWER_BUT_1[..], &[2, 3, 4].map(promised).concat(), &WAKE].concat();
+    let nonsense = all(&[&silence.repeat(11), &promised.repeat(6)]);
     let lengthy = [2, 3, 4].map(expel_at_length).concat();
     [
         ("joins", all(&[&COORDINATOR_OF_5, &settled, &admission])),
@@ -120,6 +126,8 @@ fn stories() -> Vec<(String, Vec<u8>)> {
         ("expels", all(&[&COORDINATOR_OF_5, &settled, &expel, &settled, &settled])),
         ("joins-others", all(&[&[1, 1, 0, 0], &[0, 3, 1].repeat(40)])),
         ("expels-at-length", all(&[&COORDINATOR_OF_5, &settled, &lengthy, &settled, &settled])),
+        ("last-number", all(&[&[1, 1, 0, 0], &last_view, &INSTALL, &settled, &changes])),
+        ("promised-nonsense", all(&[&SECOND_OF_6, &settled, &nonsense, &silence.repeat(10)])),
         ("founds", all(&[&SEEDED, &[0, 3, 1, 3, 1].repeat(20)])),
     ]
     .map(|(name, life)| (format!("seed-story-{name}"), life))

@@ -169,3 +169,30 @@ fn a_stranger_gets_no_more_bytes_than_it_spent() {
     assert_eq!((*to, &datagram.body), (addr(9), &DatagramBody::NotAMember { view: view.id() }));
     assert!(size(datagram) <= spent, "{} bytes for {spent}", size(datagram));
 }
+
+#[test]
+//= docs/protocol.md#vw-5
+fn a_joiner_does_not_take_a_view_after_which_no_number_is_left() {
+    let mut config = Config::new("test");
+    config.has_seeds = true;
+    let mut node = Node::new(config, member(1), 1, at(1_000)).expect("a valid configuration");
+    // Numbers can't be set here: the frame is forged, as a stranger would.
+    let view = view_of(3);
+    let head = head(0, 1, &view, 1);
+    let encoded = |body| {
+        let mut bytes = Vec::new();
+        let frame = Frame { head: head.clone(), body };
+        crate::codec::encode_frame(&frame, &mut bytes).expect("a small frame");
+        bytes
+    };
+    let mut bytes = encoded(FrameBody::Install(Installation::Whole(Box::new(view))));
+    // The kind of the frame, the variant of the installation, the number.
+    let place = encoded(FrameBody::ViewRequest { held: crate::view::ViewId::NONE }).len() - 2 + 2;
+    bytes.splice(place..=place, [253, 255, 255, 255, 255, 255, 255, 255, 255]);
+    let frame = crate::codec::decode_frame(&bytes).expect("a frame in its only form");
+    let FrameBody::Install(Installation::Whole(forged)) = &frame.body else { panic!("{frame:?}") };
+    assert_eq!(forged.number(), u64::MAX);
+    let (from, reply, received_at) = (addr(0), ReplyHandle(1), at(1_000));
+    node.handle_input(at(1_000), Input::Frame { from, reply, received_at, frame });
+    assert_eq!(node.view(), None);
+}
