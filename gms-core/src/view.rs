@@ -266,10 +266,10 @@ impl View {
         self.place(id).map_or(0, |place| quorum::counted(place, self.members[place].member.weight))
     }
 
-    /// Whether a view that arrived whole is one that could exist: used on what comes from outside.
+    /// Whether a view from outside is one that could exist: no count of views gets into the upper half of the numbers.
     pub fn is_plausible(&self) -> bool {
         !self.members.is_empty()
-            && self.id != ViewId::NONE
+            && (1..=u64::MAX / 2).contains(&self.id.0)
             && self.timing.validate().is_ok()
             && self.members.iter().all(|m| m.member.fault().is_none() && m.joined_in <= self.id)
             && self.are_distinct(|m| m.id.short())

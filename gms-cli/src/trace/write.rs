@@ -176,6 +176,7 @@ impl<L: Lines> JsonTrace<L> {
             CheckAnswer::Ok => "ok",
             CheckAnswer::Other(_) => "other",
             CheckAnswer::Sick => "sick",
+            CheckAnswer::Elsewhere => "elsewhere",
         };
         put(&mut object, "answer", word);
         object
@@ -234,5 +235,6 @@ const fn outcome_name(outcome: ProbeOutcome) -> &'static str {
         ProbeOutcome::Unreachable => "unreachable",
         ProbeOutcome::LocalFault => "local_fault",
         ProbeOutcome::Garbage => "garbage",
+        ProbeOutcome::Elsewhere => "elsewhere",
     }
 }

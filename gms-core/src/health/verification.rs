@@ -116,7 +116,8 @@ impl Verifications {
             | ProbeOutcome::TimedOut
             | ProbeOutcome::Unreachable
             | ProbeOutcome::LocalFault
-            | ProbeOutcome::Garbage => {}
+            | ProbeOutcome::Garbage
+            | ProbeOutcome::Elsewhere => {}
         }
         true
     }

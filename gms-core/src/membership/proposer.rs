@@ -105,7 +105,9 @@ impl Proposer {
                 if quorum::is_majority(weight, scene.view.weight()) {
                     //= docs/protocol.md#vw-8
                     let ballot = *ballot;
-                    let found = promised.values().flatten().max_by_key(|(b, _)| *b);
+                    // Nobody can have accepted what does not apply to the base; whoever says so is not believed.
+                    let is_sound = |found: &&(Ballot, Change)| scene.view.apply(&found.1).is_ok();
+                    let found = promised.values().flatten().filter(is_sound).max_by_key(|(b, _)| *b);
                     let value = found.map(|(_, change)| change.clone());
                     self.retry_at = None;
                     self.stage = Stage::Promised { ballot, value };

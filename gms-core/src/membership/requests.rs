@@ -1,7 +1,7 @@
 //! What members ask of the coordinator: to leave, to remove somebody, to finish a half-decided view. On the asking side
 //! each is repeated until a view answers it; on the coordinator's side it is queued for one.
 
-use crate::member::MemberId;
+use crate::member::{MemberId, NAME_BYTES_MAX};
 use crate::message::{FrameBody, UnfinishedReason};
 use crate::outbox::Outbox;
 use crate::scene::Scene;
@@ -10,6 +10,8 @@ use crate::view::Expelled;
 
 /// Most removals that one member has under way, and that a coordinator queues.
 const REMOVALS_MAX: usize = 256;
+/// Longest reason of a removal, in bytes; the rest is cut off. All removals of one change have to fit its frame.
+const REASON_BYTES_MAX: usize = 512;
 
 /// What this member asks for.
 #[derive(Debug, Default)]
@@ -33,7 +35,7 @@ impl Requests {
     pub(crate) fn remove(&mut self, now: Timestamp, expelled: Expelled) {
         let known = self.removals.iter().any(|(e, _)| e.member == expelled.member);
         if !known && self.removals.len() < REMOVALS_MAX {
-            self.removals.push((expelled, now));
+            self.removals.push((within_bounds(expelled), now));
         }
         self.retry_at = Some(now);
     }
@@ -118,7 +120,7 @@ impl Queue {
     pub(crate) fn remove(&mut self, expelled: Expelled) {
         let known = self.removals.iter().any(|e| e.member == expelled.member);
         if !known && self.removals.len() < REMOVALS_MAX {
-            self.removals.push(expelled);
+            self.removals.push(within_bounds(expelled));
         }
     }
 
@@ -153,6 +155,15 @@ impl Queue {
         self.removals.retain(|e| scene.view.contains(&e.member));
         self.finish = false;
     }
+}
+
+/// A removal whose texts are no longer than a change can carry.
+fn within_bounds(mut expelled: Expelled) -> Expelled {
+    for (text, max) in [(&mut expelled.reason, REASON_BYTES_MAX), (&mut expelled.by, NAME_BYTES_MAX)] {
+        text.truncate(text.floor_char_boundary(max));
+        text.shrink_to_fit();
+    }
+    expelled
 }
 
 #[cfg(test)]

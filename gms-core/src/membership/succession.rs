@@ -91,7 +91,8 @@ impl PromiseDesk {
         outcome: ProbeOutcome,
         out: &mut Outbox,
     ) -> bool {
-        let is_gone = matches!(outcome, ProbeOutcome::Refused | ProbeOutcome::Other(_));
+        let is_gone =
+            matches!(outcome, ProbeOutcome::Refused | ProbeOutcome::Other(_) | ProbeOutcome::Elsewhere);
         let mut slots = self.waiting.iter_mut().flat_map(|w| w.probes.iter_mut());
         let Some(slot) = slots.find(|(_, id, _)| *id == probe) else { return false };
         slot.2 = Some(is_gone);

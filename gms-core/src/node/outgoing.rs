@@ -44,7 +44,10 @@ impl Node {
                     Output::Send { to: addr.addr, datagram: Datagram { head, body } }
                 }
                 Action::DatagramTo { to, recipient, body } => {
-                    let head = self.stranger_head(now, recipient);
+                    let mut head = self.stranger_head(now, recipient);
+                    //= docs/protocol.md#wr-4
+                    // What is accepted is no stranger's business, and would make the answer longer than what it answers.
+                    head.accepted = None;
                     Output::Send { to, datagram: Datagram { head, body } }
                 }
                 Action::Frame { to, body, .. } if to == self.me.id => {

@@ -151,6 +151,16 @@ fn joiner(n: u8) -> Member {
     Member { coordinator_eligible: !n.is_multiple_of(3), ..member(n) }
 }
 
+/// Else the view after it would have the same number.
+#[test]
+fn a_view_from_outside_with_a_number_that_nobody_counts_up_to_is_not_plausible() {
+    let view = view_of(2);
+    for (number, plausible) in [(0, false), (1, false), (2, true), (u64::MAX / 2, true), (u64::MAX, false)] {
+        let forged = View { id: ViewId(number), ..view.clone() };
+        assert_eq!(forged.is_plausible(), plausible, "{number}");
+    }
+}
+
 proptest! {
     #[test]
     //= docs/protocol.md#vw-5

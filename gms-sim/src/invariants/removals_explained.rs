@@ -57,7 +57,11 @@ impl RemovalsExplained {
 /// Whether two were refused, or another incarnation was met.
 fn is_proven(base: &View, subject: &MemberId, evidence: &Evidence) -> Result<(), String> {
     let is_other = |id: &MemberId| id != subject;
-    let met = matches!(evidence.probe, Some(ProbeOutcome::Other(id)) if is_other(&id));
+    let met = match evidence.probe {
+        Some(ProbeOutcome::Other(id)) => is_other(&id),
+        Some(ProbeOutcome::Elsewhere) => true,
+        _ => false,
+    };
     let replaced = evidence.accusations.iter().any(|a| a.reason == Reason::Replaced);
     let second = evidence.verifiers.iter().any(|report| match report.finding {
         Some(Finding::Refused) => true,

@@ -205,6 +205,7 @@ impl World {
             if process.is_up() && process.running != Running::Yes {
                 self.set_running(index, Running::Yes);
             }
+            self.command(index, Command::SetSick(false));
         }
     }
 

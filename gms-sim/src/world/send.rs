@@ -30,6 +30,7 @@ impl World {
                     CheckAnswer::Ok => ProbeOutcome::Ok,
                     CheckAnswer::Other(id) => ProbeOutcome::Other(id),
                     CheckAnswer::Sick => ProbeOutcome::Sick,
+                    CheckAnswer::Elsewhere => ProbeOutcome::Elsewhere,
                 };
                 let (host, to) = (self.processes[from].host, self.processes[asker].host);
                 if self.net.passes(host, to) {

@@ -175,6 +175,10 @@ impl FinalCheck {
                 self.outcome = Some(outcome);
                 Some(Verdict::Gone)
             }
+            ProbeOutcome::Elsewhere => {
+                self.outcome = Some(outcome);
+                Some(Verdict::Gone)
+            }
             //= docs/protocol.md#fd-28
             ProbeOutcome::Refused | ProbeOutcome::Sick => {
                 self.outcome = Some(outcome);

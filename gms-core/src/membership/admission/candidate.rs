@@ -194,6 +194,8 @@ impl Candidate {
             ProbeOutcome::Ok if !asked_for_joiner => return self.refuse_address(),
             ProbeOutcome::Sick if !asked_for_joiner => return self.refuse_address(),
             ProbeOutcome::Other(id) if id != self.member.id => return Progress::Vanished,
+            // It has got into another cluster meanwhile.
+            ProbeOutcome::Elsewhere => return Progress::Vanished,
             ProbeOutcome::Ok | ProbeOutcome::Other(_) => {
                 let Probe { started, target, .. } = probe;
                 self.connected = Some(Connected { started, at: scene.now, target });
