@@ -2,6 +2,8 @@
 //!
 //! Pure functions of a view. In views where everybody sends to everybody there are no hubs.
 
+use std::collections::BTreeSet;
+
 use crate::config::{AUTO_PREDECESSORS, AUTO_RECIPIENTS_VIEW_MAX, HeartbeatRecipients};
 use crate::member::{Member, MemberId};
 use crate::quorum;
@@ -87,6 +89,7 @@ pub fn covers(view: &View, suspect: &MemberId, granted: &[MemberId]) -> bool {
     if borrows(view, suspect) {
         return first_in_office(view).all(|hub| granted.contains(&hub.id));
     }
+    let granted: BTreeSet<&MemberId> = granted.iter().collect();
     let weight = quorum::weight_of(view, |m| m != suspect && granted.contains(m));
     quorum::is_majority(weight, view.weight())
 }

@@ -63,6 +63,7 @@ fn heartbeats_go_to_the_hubs_and_to_one_before_and_hubs_send_to_all() {
 }
 
 #[test]
+//= docs/protocol.md#lv-3
 fn a_host_that_vanishes_is_out_in_time_whatever_its_office() {
     for seed in 0..5 {
         for lost in [vec![6], vec![0], vec![3], vec![5, 6], vec![1, 2, 3], vec![0, 8]] {

@@ -325,18 +325,6 @@ impl Health {
         self.finals.proof_expected_until(scene)
     }
 
-    /// Puts one question to each of `members`.
-    //= docs/protocol.md#lv-4
-    pub(crate) fn ask_once(&mut self, scene: Scene<'_>, members: &[MemberId], out: &mut Outbox) {
-        for id in members.iter().filter(|id| !scene.is_me(id)) {
-            let request = RequestId(self.rng.u64(..));
-            out.datagram(
-                *id,
-                DatagramBody::HeartbeatRequest { target: *id, request, reason: Reason::Silent },
-            );
-        }
-    }
-
     /// Whether this member suspects `id` or holds a verdict against it.
     pub(crate) fn is_suspect(&self, id: &MemberId) -> bool {
         self.suspicions.is_suspect(id) || self.finals.standing(id).is_some()

@@ -1,7 +1,7 @@
 //! The proposer's side of fencing: before it proposes a removal for silence it holds the votes of a majority without
 //! the suspect, and enough of them to cover the views that the suspect may still be in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::health::contacts::Contacts;
 use crate::hubs;
@@ -152,7 +152,8 @@ impl Fencing {
     }
 
     fn votes_of_all(&self, scene: Scene<'_>, member: &MemberId, asked: &Asked) -> FenceState {
-        let granted = |m: &MemberId| m != member && asked.granted.contains(m);
+        let granted: BTreeSet<&MemberId> = asked.granted.iter().collect();
+        let granted = |m: &MemberId| m != member && granted.contains(m);
         let is_enough = |weight| quorum::is_majority(weight, scene.view.weight());
         if is_enough(quorum::weight_of(scene.view, granted)) {
             return FenceState::Ready;

@@ -3,7 +3,7 @@
 //!
 //! It is in when a view contains it; the view's arrival is the node's business.
 
-mod asking;
+mod letting_in;
 mod sent;
 
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use fastrand::Rng;
 use crate::config::{Config, Timing, TimingOverrides};
 use crate::event::JoinFailure;
 use crate::input::{ReplyHandle, SendFailure};
-use crate::member::{ClusterId, Endpoint, Member, MemberId, ShortId};
+use crate::member::{ClusterId, Member, MemberId, ShortId};
 use crate::message::{ClusterInfo, DatagramBody, FrameBody, JoinRefusal};
 use crate::outbox::Outbox;
 use crate::output::FrameToken;
@@ -22,6 +22,7 @@ use crate::time::Timestamp;
 use crate::timer::WakeReason;
 
 use super::announce::QUESTION_PADDING;
+use letting_in::Asked;
 use sent::{Purpose, Sent};
 
 use super::founding::{Founding, Ground, Step, draw_cluster_id};
@@ -48,18 +49,6 @@ pub(crate) enum JoinOutcome {
     Found(ClusterId),
     /// It could not join.
     Failed(JoinFailure),
-}
-
-/// The newest join sent.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    cluster: ClusterId,
-    coordinator: MemberId,
-    at: Timestamp,
-    /// Who was asked for the view, once the coordinator said that this process is in it.
-    holder: Option<MemberId>,
-    /// Whether the holder could not help: the coordinator is asked for another one soon.
-    is_urgent: bool,
 }
 
 /// The joining machine.
@@ -227,23 +216,6 @@ impl Joining {
         self.advance(now, out);
     }
 
-    /// Takes the news that a view contains this process, and asks `holder` for it. Where that can't give it, the coordinator
-    /// is asked again and names another one.
-    //= docs/protocol.md#lv-5
-    pub(crate) fn handle_admitted(
-        &mut self,
-        now: Timestamp,
-        holder: MemberId,
-        endpoint: Endpoint,
-        out: &mut Outbox,
-    ) {
-        let Some(asked) = self.asked.as_mut().filter(|_| !self.is_over) else { return };
-        asked.holder = Some(holder);
-        self.last_word = Some(now);
-        let token = self.send_join(endpoint.check_addr, holder, out);
-        self.sent.remember([(token, Purpose::Holder)]);
-    }
-
     /// Takes a coordinator's refusal: the end, unless asking again may succeed.
     pub(crate) fn handle_join_refused(&mut self, now: Timestamp, reason: &JoinRefusal, out: &mut Outbox) {
         let Some(asked) = self.asked.filter(|_| !self.is_over) else { return };
@@ -322,6 +294,33 @@ impl Joining {
             self.outcome = Some(JoinOutcome::Found(cluster));
             self.is_over = true;
         }
+    }
+
+    /// Asks every seed by datagram, and in every second round on a stream too: a seed may be reachable by one of them
+    /// only, and a refused connection tells at once that nobody is there.
+    fn ask(&mut self, now: Timestamp, out: &mut Outbox) {
+        let (cluster_name, asker) = (&self.cluster_name, self.me.id);
+        let on_streams = self.rounds % 2 == 1;
+        let mut sent = Vec::new();
+        for addr in self.seeds.to_ask() {
+            let (cluster_name, padding) = (cluster_name.clone(), vec![0; QUESTION_PADDING]);
+            let body = DatagramBody::FindCoordinator { cluster_name, asker, padding };
+            out.datagram_to(addr, ShortId::default(), body);
+            if on_streams {
+                let body = FrameBody::FindCoordinator { cluster_name: self.cluster_name.clone(), asker };
+                sent.push((out.frame_to(addr, ShortId::default(), body), Purpose::Seed(addr)));
+            }
+        }
+        if let Some(founder) = self.founding.awaited_founder() {
+            let body = FrameBody::FindCoordinator { cluster_name: cluster_name.clone(), asker };
+            let token = out.frame_to(founder.endpoint.check_addr, ShortId::default(), body);
+            sent.push((token, Purpose::Founder(founder.member)));
+        }
+        self.sent.remember(sent);
+        let wait = ASK_AFTER_MIN.saturating_mul(1 << self.rounds.min(8)).min(ASK_AFTER_MAX);
+        let jitter = u64::try_from((wait / 2).as_nanos()).unwrap_or(u64::MAX);
+        self.ask_at = now + wait * 3 / 4 + Duration::from_nanos(self.rng.u64(0..=jitter));
+        self.rounds = self.rounds.saturating_add(1);
     }
 
     fn with_founding(

@@ -3,7 +3,7 @@
 //! The first in office proposes in round 0 without asking; anybody else, and a coordinator that was overtaken, first
 //! asks for promises. One value per ballot, never replaced.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ enum Stage {
     Idle,
     Promising { ballot: Ballot, promised: BTreeMap<MemberId, Option<(Ballot, Change)>> },
     Promised { ballot: Ballot, value: Option<Change> },
-    Preparing { ballot: Ballot, change: Arc<Change>, accepted: Vec<MemberId> },
+    Preparing { ballot: Ballot, change: Arc<Change>, accepted: BTreeSet<MemberId> },
 }
 
 /// Drives one view's successor to a decision.
@@ -154,9 +154,8 @@ impl Proposer {
     pub(crate) fn handle_accepted(&mut self, from: MemberId, ballot: Ballot) {
         if let Stage::Preparing { ballot: mine, accepted, .. } = &mut self.stage
             && *mine == ballot
-            && !accepted.contains(&from)
         {
-            accepted.push(from);
+            accepted.insert(from);
         }
     }
 
@@ -290,7 +289,7 @@ impl Proposer {
         self.collect_until = None;
         self.wait_until = None;
         self.busy_since.get_or_insert(scene.now);
-        self.stage = Stage::Preparing { ballot, change: Arc::new(change), accepted: Vec::new() };
+        self.stage = Stage::Preparing { ballot, change: Arc::new(change), accepted: BTreeSet::new() };
         self.send(scene, &Acting::No, out);
     }
 

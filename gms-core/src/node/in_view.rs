@@ -22,7 +22,8 @@ use crate::health::isolation::{self, Isolation, IsolationChange, Pending};
 use crate::health::link_watch::LinkWatch;
 use crate::health::pause::PauseDetector;
 use crate::health::quorum_watch::QuorumWatch;
-use crate::member::Member;
+use crate::input::Input;
+use crate::member::{Member, canonical};
 use crate::membership::acceptor::Acceptor;
 use crate::membership::admission::Admission;
 use crate::membership::announce::Announcer;
@@ -184,6 +185,22 @@ impl InView {
         member.announcer.handle_seeds(now, &seeds);
         member.settle_reach(now);
         member
+    }
+
+    /// Takes one arrival, result or command.
+    pub(super) fn handle_input(&mut self, now: Timestamp, input: Input, out: &mut Outbox) {
+        match input {
+            Input::Datagram { from, received_at, datagram } => {
+                self.handle_datagram(now, canonical(from), received_at.min(now), &datagram, out);
+            }
+            Input::Frame { from, reply, received_at, frame } => {
+                self.handle_frame(now, canonical(from), reply, received_at.min(now), frame, out);
+            }
+            Input::ProbeDone { probe, outcome } => self.handle_probe_done(now, probe, outcome, out),
+            Input::Command(command) => self.handle_command(now, command, out),
+            // Requests on streams are repeated until they are answered: what became of one frame changes nothing.
+            Input::FrameSent { .. } | Input::FrameFailed { .. } | Input::CheckAsked { .. } => {}
+        }
     }
 
     /// How the time in views ended, once it has.

@@ -156,7 +156,7 @@ impl Node {
                 Phase::Stopped(_) => {}
             },
             input => match &mut self.phase {
-                Phase::InView(member) => handle_in_view(member, now, input, &mut self.out),
+                Phase::InView(member) => member.handle_input(now, input, &mut self.out),
                 Phase::Joining(_) => self.handle_joining(now, input),
                 Phase::Stopped(_) => {}
             },
@@ -375,21 +375,6 @@ impl Node {
         if acceptable {
             self.enter(now, view);
         }
-    }
-}
-
-fn handle_in_view(member: &mut InView, now: Timestamp, input: Input, out: &mut Outbox) {
-    match input {
-        Input::Datagram { from, received_at, datagram } => {
-            member.handle_datagram(now, canonical(from), received_at.min(now), &datagram, out);
-        }
-        Input::Frame { from, reply, received_at, frame } => {
-            member.handle_frame(now, canonical(from), reply, received_at.min(now), frame, out);
-        }
-        Input::ProbeDone { probe, outcome } => member.handle_probe_done(now, probe, outcome, out),
-        Input::Command(command) => member.handle_command(now, command, out),
-        // Requests on streams are repeated until they are answered: what became of one frame changes nothing.
-        Input::FrameSent { .. } | Input::FrameFailed { .. } | Input::CheckAsked { .. } => {}
     }
 }
 

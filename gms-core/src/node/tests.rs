@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::input::ReplyHandle;
-use crate::message::{Answers, Ballot, Datagram, Frame, UnfinishedReason};
+use crate::input::{CheckHandle, ReplyHandle};
+use crate::message::{Answers, Ballot, CheckRequest, Datagram, Frame, UnfinishedReason};
 use crate::output::Destination;
 use crate::testing::{addr, head, member, view_of};
 use crate::view::Change;
@@ -218,4 +218,20 @@ fn a_joiner_does_not_take_a_view_after_which_no_number_is_left() {
     let (from, reply, received_at) = (addr(0), ReplyHandle(1), at(1_000));
     node.handle_input(at(1_000), Input::Frame { from, reply, received_at, frame });
     assert_eq!(node.view(), None);
+}
+
+#[test]
+//= docs/protocol.md#fd-21
+fn a_member_tells_checkers_of_another_cluster_that_it_is_none_of_theirs() {
+    let (mut node, view) = member_of_three(1);
+    run(&mut node, 1_000);
+    let mut asked = |cluster| {
+        let request = CheckRequest { cluster, target: member(1).id, view: view.id() };
+        node.handle_input(at(1_000), Input::CheckAsked { handle: CheckHandle(1), request });
+        drain(&mut node)
+    };
+    let answer = |answer| vec![Output::AnswerCheck { handle: CheckHandle(1), answer }];
+    assert_eq!(asked(view.cluster()), answer(CheckAnswer::Ok));
+    let other = crate::member::ClusterId::from_bytes([9; 16]);
+    assert_eq!(asked(other), answer(CheckAnswer::Elsewhere));
 }

@@ -6,7 +6,7 @@ use crate::evidence::Reason;
 use crate::health::accusations::Accusation;
 use crate::health::final_check::Order;
 use crate::member::MemberId;
-use crate::message::{Answers, DatagramBody};
+use crate::message::{Answers, DatagramBody, RequestId};
 use crate::outbox::Outbox;
 use crate::scene::Scene;
 use crate::time::Timestamp;
@@ -59,6 +59,18 @@ impl Health {
             self.finals.begin(scene, order, &mut self.rng, out);
         }
         self.sweep_at = scene.now;
+    }
+
+    /// Puts one question to each of `members`.
+    //= docs/protocol.md#lv-4
+    pub(crate) fn ask_once(&mut self, scene: Scene<'_>, members: &[MemberId], out: &mut Outbox) {
+        for id in members.iter().filter(|id| !scene.is_me(id)) {
+            let request = RequestId(self.rng.u64(..));
+            out.datagram(
+                *id,
+                DatagramBody::HeartbeatRequest { target: *id, request, reason: Reason::Silent },
+            );
+        }
     }
 
     /// This member is accused: it shows that it lives, to the accuser and to whoever is in office.

@@ -246,3 +246,19 @@ fn one_that_is_gone_waits_for_the_proof_of_another_death_but_not_where_somebody_
     desk.queue.leave(id(4));
     assert!(matches!(desk.plan(), Plan::Ready(_)));
 }
+
+#[test]
+//= docs/protocol.md#vw-12
+fn a_restarted_member_comes_in_when_its_former_incarnation_goes_and_not_before() {
+    let mut desk = Desk::new();
+    let again = Arc::new(Member { id: id(40), ..member(4) });
+    desk.joiners = vec![Arc::clone(&again)];
+    desk.condemn(4, Verdict::Silent);
+    assert_eq!(desk.plan(), Plan::Wait(None), "without fences the former one stays");
+    desk.condemned.clear();
+    desk.condemn(4, Verdict::Gone);
+    let mut change = Change::empty(&desk.stand.view);
+    change.crashed = vec![crash(4, Verdict::Gone, &[])];
+    change.joined = vec![again];
+    assert_eq!(desk.plan(), Plan::Ready(change));
+}

@@ -34,6 +34,8 @@ impl InView {
         let admissible = self.admission.admissible(scene);
         let mut condemned = condemned;
         for (member, evidence) in &admissible.replaced {
+            // Proof takes the place of a silent verdict, which would wait for fences while the joiner is let in.
+            condemned.retain(|c| c.gone || c.member != *member);
             if !condemned.iter().any(|c| c.member == *member) {
                 condemned.push(Condemned { member: *member, evidence: Arc::clone(evidence), gone: true });
             }

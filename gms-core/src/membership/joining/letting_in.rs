@@ -1,45 +1,44 @@
-//! What a joiner asks: its seeds for the cluster, and the coordinator to be let in.
+//! The part of joining between knowing a cluster and holding its view: asking the coordinator, and whom it names.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
-use crate::member::{MemberId, ShortId};
-use crate::message::{DatagramBody, FrameBody, Membership};
+use crate::member::{ClusterId, Endpoint, MemberId};
+use crate::message::{FrameBody, Membership};
 use crate::outbox::Outbox;
 use crate::output::FrameToken;
 use crate::time::Timestamp;
 
 use super::sent::Purpose;
-use super::{
-    ASK_AFTER_MAX, ASK_AFTER_MIN, Asked, JOIN_AGAIN_MIN, Joining, QUESTION_PADDING, REDIRECT_MIN, SETTLE,
-};
+use super::{JOIN_AGAIN_MIN, Joining, REDIRECT_MIN, SETTLE};
+
+/// The newest join sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) cluster: ClusterId,
+    pub(super) coordinator: MemberId,
+    pub(super) at: Timestamp,
+    /// Who was asked for the view, once the coordinator said that this process is in it.
+    pub(super) holder: Option<MemberId>,
+    /// Whether the holder could not help: the coordinator is asked for another one soon.
+    pub(super) is_urgent: bool,
+}
 
 impl Joining {
-    /// Asks every seed by datagram, and in every second round on a stream too: a seed may be reachable by one of them
-    /// only, and a refused connection tells at once that nobody is there.
-    pub(super) fn ask(&mut self, now: Timestamp, out: &mut Outbox) {
-        let (cluster_name, asker) = (&self.cluster_name, self.me.id);
-        let on_streams = self.rounds % 2 == 1;
-        let mut sent = Vec::new();
-        for addr in self.seeds.to_ask() {
-            let (cluster_name, padding) = (cluster_name.clone(), vec![0; QUESTION_PADDING]);
-            let body = DatagramBody::FindCoordinator { cluster_name, asker, padding };
-            out.datagram_to(addr, ShortId::default(), body);
-            if on_streams {
-                let body = FrameBody::FindCoordinator { cluster_name: self.cluster_name.clone(), asker };
-                sent.push((out.frame_to(addr, ShortId::default(), body), Purpose::Seed(addr)));
-            }
-        }
-        if let Some(founder) = self.founding.awaited_founder() {
-            let body = FrameBody::FindCoordinator { cluster_name: cluster_name.clone(), asker };
-            let token = out.frame_to(founder.endpoint.check_addr, ShortId::default(), body);
-            sent.push((token, Purpose::Founder(founder.member)));
-        }
-        self.sent.remember(sent);
-        let wait = ASK_AFTER_MIN.saturating_mul(1 << self.rounds.min(8)).min(ASK_AFTER_MAX);
-        let jitter = u64::try_from((wait / 2).as_nanos()).unwrap_or(u64::MAX);
-        self.ask_at = now + wait * 3 / 4 + Duration::from_nanos(self.rng.u64(0..=jitter));
-        self.rounds = self.rounds.saturating_add(1);
+    /// Takes the news that a view contains this process, and asks `holder` for it. Where that can't give it, the coordinator
+    /// is asked again and names another one.
+    //= docs/protocol.md#lv-5
+    pub(crate) fn handle_admitted(
+        &mut self,
+        now: Timestamp,
+        holder: MemberId,
+        endpoint: Endpoint,
+        out: &mut Outbox,
+    ) {
+        let Some(asked) = self.asked.as_mut().filter(|_| !self.is_over) else { return };
+        asked.holder = Some(holder);
+        self.last_word = Some(now);
+        let token = self.send_join(endpoint.check_addr, holder, out);
+        self.sent.remember([(token, Purpose::Holder)]);
     }
 
     /// Asks the coordinator of the best cluster to be let in, if it is time.
@@ -75,7 +74,7 @@ impl Joining {
         self.join_at = Some(now + again);
     }
 
-    pub(super) fn send_join(&self, to: SocketAddr, recipient: MemberId, out: &mut Outbox) -> FrameToken {
+    fn send_join(&self, to: SocketAddr, recipient: MemberId, out: &mut Outbox) -> FrameToken {
         let (cluster_name, member) = (self.cluster_name.clone(), self.me.clone());
         let body = FrameBody::Join { cluster_name, member, timing: self.overrides.clone() };
         out.frame_to(to, recipient.short(), body)
