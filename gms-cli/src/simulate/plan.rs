@@ -23,12 +23,26 @@ const SHORTEST: f64 = 0.4;
 /// Where scenarios come from.
 #[derive(Clone, Debug)]
 enum Source {
-    /// This one, changed and added to as the flags say.
-    Flags { base: Scenario, world: WorldArgs, faults: FaultArgs },
+    /// One that is changed and added to as the flags say.
+    Flags(Box<Flags>),
     /// The mixed workload.
     Mixed,
     /// A published one, by its name.
     Published(String),
+}
+
+impl Source {
+    fn flags(base: Scenario, world: &WorldArgs, faults: FaultArgs) -> Self {
+        Self::Flags(Box::new(Flags { base, world: world.clone(), faults }))
+    }
+}
+
+/// A scenario, and what changes it.
+#[derive(Clone, Debug)]
+struct Flags {
+    base: Scenario,
+    world: WorldArgs,
+    faults: FaultArgs,
 }
 
 /// What is going to be run.
@@ -56,7 +70,7 @@ impl Plan {
         let (source, workload) = if let Some(file) = &args.ready.scenario {
             let base = read(file)?;
             seed = args.seed.unwrap_or(base.seed);
-            (Source::Flags { base, world: world.clone(), faults: faults.clone() }, "scenario")
+            (Source::flags(base, world, faults.clone()), "scenario")
         } else if let Some(name) = &args.ready.published {
             let name = full_name(name)?;
             (Source::Published(name.clone()), &*format!("published {name}"))
@@ -64,7 +78,7 @@ impl Plan {
             (Source::Mixed, "mixed")
         } else {
             let base = Scenario { members: MEMBERS, ..Scenario::default() };
-            (Source::Flags { base, world: world.clone(), faults: or_one_crash(world, faults) }, "flags")
+            (Source::flags(base, world, or_one_crash(world, faults)), "flags")
         };
         let plan = Self { source, workload: workload.to_owned(), seed, seeds: args.seeds };
         if seed.checked_add(args.seeds.unwrap_or(1)).is_none() {
@@ -83,7 +97,8 @@ impl Plan {
         match &self.source {
             Source::Mixed => Ok(mixed::scenario(seed)),
             Source::Published(name) => Ok(find(name, seed).scenario),
-            Source::Flags { base, world, faults } => {
+            Source::Flags(flags) => {
+                let Flags { base, world, faults } = &**flags;
                 let mut scenario = Scenario { seed, ..base.clone() };
                 change(&mut scenario, world);
                 scenario.validate().map_err(|error| Failure::usage(error.to_string()))?;
@@ -97,7 +112,7 @@ impl Plan {
     pub(super) fn checks(&self, seed: u64) -> Vec<Check> {
         match &self.source {
             Source::Published(name) => find(name, seed).checks,
-            Source::Mixed | Source::Flags { .. } => Vec::new(),
+            Source::Mixed | Source::Flags(_) => Vec::new(),
         }
     }
 }
@@ -166,11 +181,14 @@ fn change(scenario: &mut Scenario, world: &WorldArgs) {
     }
 }
 
+/// A fault at a host.
+type At = fn(usize) -> Fault;
+
 /// Adds the faults: nobody is hit twice.
 fn add(scenario: &mut Scenario, faults: &FaultArgs) -> Result<(), Failure> {
     let FaultArgs { at, crash, stop, host_loss, leave, join } = faults;
     let at = at.unwrap_or_else(|| AT.min(scenario.run_for / 2));
-    let kinds: [(Option<usize>, fn(usize) -> Fault); 4] = [
+    let kinds: [(Option<usize>, At); 4] = [
         (*crash, |host| Fault::Crash { host }),
         (*stop, |host| Fault::Stop { host }),
         (*host_loss, |host| Fault::Down { host }),

@@ -50,6 +50,18 @@ fn the_same_seed_is_the_same_report_and_trace() {
     assert_eq!(first["step"], "incarnation");
 }
 
+#[test]
+fn the_same_seeds_are_the_same_sum_whichever_core_is_first() {
+    let [first, second] = [(); 2].map(|()| {
+        let (code, told, said) = simulated(&["--loss", "1%", "--seeds", "5", "--json"]);
+        assert_eq!(code, 0, "{said}");
+        told
+    });
+    assert_eq!(first, second);
+    let report: Value = serde_json::from_str(&first).unwrap();
+    assert_eq!((&report["done"], &report["simulated_ms"]), (&5.into(), &75_000.into()));
+}
+
 /// The fields that docs/simulate.md names in the tables beneath a sentence.
 fn documented(after: &str) -> Vec<String> {
     let text = include_str!("../../../docs/simulate.md");
