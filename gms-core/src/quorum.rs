@@ -1,6 +1,7 @@
 //! Weight arithmetic, pure: what is more than half of a view, and who counts how much.
 
 use crate::member::{MemberId, Weight};
+use crate::planted::{self, Planted};
 use crate::view::View;
 
 /// What the lead member counts on top of its weight, to break even splits. Geode `GMSMembershipView.memberWeight`
@@ -17,8 +18,10 @@ pub const fn counted(place: usize, weight: Weight) -> u32 {
 
 /// Whether `part` is more than half of `whole`. Exactly half is no majority.
 //= docs/protocol.md#vw-16
-pub const fn is_majority(part: u32, whole: u32) -> bool {
-    part as u64 * 2 > whole as u64
+pub fn is_majority(part: u32, whole: u32) -> bool {
+    let half_is_enough = planted::is(Planted::HalfIsMajority);
+    let bonus = if half_is_enough { LEAD_BONUS + 1 } else { 0 };
+    u64::from(part) * 2 + u64::from(bonus) > u64::from(whole)
 }
 
 /// The smallest weight that is more than half of `whole`.

@@ -7,6 +7,7 @@ use crate::health::contacts::Contacts;
 use crate::member::MemberId;
 use crate::message::{CheckId, FenceTarget, FrameBody};
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::quorum;
 use crate::scene::Scene;
 use crate::time::Timestamp;
@@ -113,8 +114,12 @@ impl Fencing {
     //= docs/protocol.md#vw-6
     pub(crate) fn state(&self, scene: Scene<'_>, history: &History, member: &MemberId) -> FenceState {
         let Some(asked) = self.asked.get(member) else { return FenceState::Open };
-        let granted = |m: &MemberId| m != member && asked.granted.contains(m);
-        let is_enough = |weight| quorum::is_majority(weight, scene.view.weight());
+        let granted = |m: &MemberId| match m == member {
+            true => planted::is(Planted::SuspectVotes),
+            false => asked.granted.contains(m),
+        };
+        let is_enough =
+            |weight| quorum::is_majority(weight, scene.view.weight()) || planted::is(Planted::NoFences);
         if !is_enough(quorum::weight_of(scene.view, granted)) {
             // Answers to one round of questions come one by one: a removal that could go first waits for the others.
             let until = asked.asked_at + scene.timing().heartbeat_interval / 4;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::member::MemberId;
 use crate::message::Installation;
+use crate::planted::{self, Planted};
 use crate::quorum;
 use crate::time::Timestamp;
 use crate::view::{Digest, View, ViewId};
@@ -124,14 +125,15 @@ impl History {
         if joined_in == Some(base.id()) {
             return Ok(());
         }
-        let mut until = self.gap_at + settle;
+        let no_wait = planted::is(Planted::NoWaitAfterGap);
+        let mut until = if no_wait { now } else { self.gap_at + settle };
         for replaced in self.replaced.iter().filter(|r| r.id >= newest_shown) {
             let Some(view) = &replaced.view else { continue };
             if !view.contains(suspect) || replaced.at + settle <= now {
                 continue;
             }
             let weight = quorum::weight_of(view, |m| m != suspect && granted.contains(m));
-            if !quorum::is_majority(weight, view.weight()) {
+            if !quorum::is_majority(weight, view.weight()) && !planted::is(Planted::NoSettling) {
                 until = until.max(replaced.at + settle);
             }
         }

@@ -11,6 +11,7 @@ use crate::evidence::Verdict;
 use crate::member::MemberId;
 use crate::message::{Ballot, FrameBody, Refusal};
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::quorum;
 use crate::scene::Scene;
 use crate::time::Timestamp;
@@ -106,6 +107,7 @@ impl Proposer {
                     //= docs/protocol.md#vw-8
                     let ballot = *ballot;
                     let found = promised.values().flatten().max_by_key(|(b, _)| *b);
+                    let found = found.filter(|_| !planted::is(Planted::AcceptedIgnored));
                     let value = found.map(|(_, change)| change.clone());
                     self.retry_at = None;
                     self.stage = Stage::Promised { ballot, value };
@@ -122,11 +124,18 @@ impl Proposer {
                     Plan::Nothing => self.stand_down(),
                 }
             }
-            Stage::Preparing { change, accepted, .. } => {
+            Stage::Preparing { ballot, change, accepted } => {
                 let weight = quorum::weight_of(scene.view, |m| accepted.contains(m));
                 //= docs/protocol.md#vw-3
-                if quorum::is_majority(weight, scene.view.weight()) {
+                let is_one_enough = planted::is(Planted::OneVoteDecides) && !accepted.is_empty();
+                if is_one_enough || quorum::is_majority(weight, scene.view.weight()) {
                     return Some(Arc::clone(change));
+                }
+                if planted::is(Planted::ValueChanges)
+                    && let Plan::Ready(other) = plan()
+                {
+                    let (ballot, accepted) = (*ballot, accepted.clone());
+                    self.stage = Stage::Preparing { ballot, change: Arc::new(other), accepted };
                 }
                 self.resend(scene, acting, out);
             }

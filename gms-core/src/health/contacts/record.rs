@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::member::MemberId;
 use crate::message::{Answers, Echo, Flags, Head};
+use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 use crate::view::{DigestTag, ViewId};
 
@@ -189,7 +190,7 @@ impl Record {
     /// The echo to put into a message to it, noted as given.
     //= docs/protocol.md#vw-21
     pub(crate) fn take_echo(&mut self, now: Timestamp) -> Option<Echo> {
-        if self.echo_withheld {
+        if self.echo_withheld && !planted::is(Planted::EchoAfterGrant) {
             return None;
         }
         let (number, received) = self.newest?;
@@ -221,7 +222,7 @@ impl Record {
             }
             self.newest = Some((head.number, received_at));
         }
-        self.handle_head(place, head, answers, fresh, received_at)
+        self.handle_head(place, head, answers, fresh || planted::is(Planted::StaleIsContact), received_at)
     }
 
     /// Takes a frame from it into account. Streams have numbers of their own.
@@ -272,7 +273,8 @@ impl Record {
             self.link.measure_rtt(at.since(sent).saturating_sub(held));
         }
         self.judge_way_out(echo.number, at);
-        self.remember_echo(Shown { view: head.view, accepted: head.accepted }, sent);
+        let counted_from = if planted::is(Planted::EchoCountsFromArrival) { at } else { sent };
+        self.remember_echo(Shown { view: head.view, accepted: head.accepted }, counted_from);
         Some(sent)
     }
 
