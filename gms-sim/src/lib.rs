@@ -7,6 +7,7 @@
 mod clock;
 pub mod invariants;
 pub mod metrics;
+pub mod mixed;
 pub mod network;
 mod process;
 mod queue;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use gms_core::config::{Config, Timing, TimingOverrides};
 use gms_core::event::StopReason;
-use gms_core::member::{Endpoint, Member, MemberId};
+use gms_core::member::{Endpoint, Member, MemberId, Weight};
 use gms_core::{Node, Timestamp, View};
 
 use crate::clock::Clock;
@@ -98,7 +98,11 @@ impl Process {
         }
         let id = MemberId::from_bytes(rng.u128(..).to_be_bytes());
         let endpoint = Endpoint::single(address(host, slot));
-        let member = Member::new(id, format!("m{host}"), endpoint);
+        let mut member = Member::new(id, format!("m{host}"), endpoint);
+        if let Some(weight) = scenario.weights.get(&host) {
+            member.weight = Weight::new(*weight).expect("the scenario was validated");
+        }
+        member.coordinator_eligible = !scenario.not_eligible.contains(&host);
         let node = Node::new(config, member.clone(), rng.u64(..), clock.local(now))
             .expect("the scenario was validated");
         Self {

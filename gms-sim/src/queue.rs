@@ -47,6 +47,11 @@ impl<T> Queue<T> {
         self.heap.push(Entry { at, sequence: self.sequence, item });
     }
 
+    /// How many are planned.
+    pub(crate) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
     /// When the next item is due.
     pub(crate) fn next_at(&self) -> Option<Timestamp> {
         self.heap.peek().map(|entry| entry.at)

@@ -1,8 +1,10 @@
 //! A run's description: members, network, faults and their times. A scenario and a seed define a run.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use gms_core::config::HeartbeatRecipients;
+use gms_core::member::Weight;
 use serde::{Deserialize, Serialize};
 
 use crate::network::{HOSTS_MAX, Host, Link, Squatter, StreamMode};
@@ -225,6 +227,10 @@ pub struct Scenario {
     pub rejoin: bool,
     /// The network.
     pub network: Link,
+    /// Weights of members on these hosts; 10 on all others.
+    pub weights: BTreeMap<Host, u8>,
+    /// Hosts whose members come last in office.
+    pub not_eligible: BTreeSet<Host>,
     /// The faults.
     pub faults: Vec<Step>,
 }
@@ -243,6 +249,8 @@ impl Default for Scenario {
             heal_for: Duration::ZERO,
             rejoin: true,
             network: Link::default(),
+            weights: BTreeMap::new(),
+            not_eligible: BTreeSet::new(),
             faults: Vec::new(),
         }
     }
@@ -276,6 +284,10 @@ impl Scenario {
         }
         if let Some(fault) = self.network.fault() {
             return wrong(format!("network: {fault}"));
+        }
+        if let Some((host, weight)) = self.weights.iter().find(|(_, weight)| Weight::new(**weight).is_none())
+        {
+            return wrong(format!("weight of host {host} is {weight}: at most {}", Weight::MAX));
         }
         if self.run_for > Duration::from_secs(1_000 * 3_600) {
             return wrong(format!("for is {:?}: at most 1000h", self.run_for));

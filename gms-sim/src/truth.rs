@@ -39,11 +39,14 @@ pub struct Loss {
     pub view: (ClusterId, ViewId),
 }
 
-/// What one process has heard of another.
+/// What one process has heard of another: datagrams and frames that are contact.
 #[derive(Clone, Copy, Debug)]
 struct Heard {
-    newest: u64,
+    /// Newest number of a datagram, and of a frame.
+    newest: [u64; 2],
     last: Timestamp,
+    /// The same on the hearing process's own clock.
+    last_local: Timestamp,
     /// Since when no gap was longer than nine tenths of R.
     steady_since: Timestamp,
 }
@@ -105,6 +108,11 @@ impl Truth {
         self.heard.get(to)?.get(&from).map(|heard| heard.last)
     }
 
+    /// The same on the clock of process `to`.
+    pub fn last_heard_local(&self, to: usize, from: usize) -> Option<Timestamp> {
+        self.heard.get(to)?.get(&from).map(|heard| heard.last_local)
+    }
+
     /// Since when process `to` has heard process `from` without a gap of nine tenths of R, up to `now`.
     pub fn heard_steadily_since(&self, to: usize, from: usize, now: Timestamp) -> Option<Timestamp> {
         let heard = self.heard.get(to)?.get(&from)?;
@@ -130,26 +138,34 @@ impl Truth {
         self.losses.push(Loss { process, at: now, kind, calm_since: self.calm_since, view });
     }
 
-    /// Notes who heard whom.
-    pub(crate) fn note(&mut self, now: Timestamp, by: usize, kind: &StepKind<'_>) {
-        let StepKind::ReceivedDatagram { datagram, .. } = kind else { return };
+    /// Notes who heard whom: a contact in the sense of the protocol, judged from outside.
+    pub(crate) fn note(&mut self, now: Timestamp, processes: &[Process], by: usize, kind: &StepKind<'_>) {
         if !self.follows_pairs {
             return;
         }
-        let head = &datagram.head;
+        let (head, channel) = match kind {
+            StepKind::ReceivedDatagram { datagram, .. } => (&datagram.head, 0),
+            StepKind::ReceivedFrame { frame, .. } => (&frame.head, 1),
+            _ => return,
+        };
+        let hearer = &processes[by];
         let Some(from) = self.by_short.get(&head.sender).copied() else { return };
-        if head.number == 0 || head.flags.isolated || head.flags.sick {
+        let is_meant = head.recipient == hearer.member.id.short()
+            && hearer.view().is_some_and(|view| view.cluster().tag() == head.cluster);
+        if head.number == 0 || !is_meant {
             return;
         }
-        let first = Heard { newest: 0, last: now, steady_since: now };
+        let local = hearer.clock.local(now);
+        let first = Heard { newest: [0; 2], last: now, last_local: local, steady_since: now };
         let heard = self.heard[by].entry(from).or_insert(first);
-        if head.number <= heard.newest {
+        let is_fresh = head.number > heard.newest[channel];
+        heard.newest[channel] = heard.newest[channel].max(head.number);
+        if !is_fresh || head.flags.isolated || head.flags.sick {
             return;
         }
-        heard.newest = head.number;
         if now.since(heard.last) > self.gap_max {
             heard.steady_since = now;
         }
-        heard.last = now;
+        (heard.last, heard.last_local) = (now, local);
     }
 }

@@ -14,9 +14,12 @@ use super::{Item, World};
 impl World {
     /// Applies a fault at this moment.
     pub(super) fn apply(&mut self, fault: Fault) {
-        self.apply_one(fault);
-        let running = self.processes.iter().filter(|p| p.is_up()).all(|p| p.running == Running::Yes);
-        self.truth.note_calm(self.now, running && self.net.is_calm());
+        self.apply_one(fault.clone());
+        self.observe(|observer, look| {
+            observer.inflicted(look, &fault);
+            Ok(())
+        });
+        self.note_calm();
     }
 
     fn apply_one(&mut self, fault: Fault) {
@@ -164,8 +167,7 @@ impl World {
         if let Some(index) = self.process_on(host) {
             self.set_running(index, Running::Yes);
         }
-        let running = self.processes.iter().filter(|p| p.is_up()).all(|p| p.running == Running::Yes);
-        self.truth.note_calm(self.now, running && self.net.is_calm());
+        self.note_calm();
     }
 
     pub(super) fn flip_flop(
@@ -188,8 +190,12 @@ impl World {
             let next = Item::FlipFlop { host, outward, lossy: !lossy, period, until };
             self.queue.push((self.now + period).min(until), next);
         }
-        let calm = self.net.is_calm();
-        self.truth.note_calm(self.now, calm);
+        self.note_calm();
+    }
+
+    fn note_calm(&mut self) {
+        let running = self.processes.iter().filter(|p| p.is_up()).all(|p| p.running == Running::Yes);
+        self.truth.note_calm(self.now, running && self.net.is_calm());
     }
 
     fn heal(&mut self) {

@@ -241,6 +241,7 @@ impl World {
             network: &self.net,
             truth: &self.truth,
             scenario: &self.scenario,
+            queued: self.queue.len(),
         }
     }
 
@@ -384,10 +385,11 @@ impl World {
 
     /// Shows a step to everybody who watches.
     fn show(&mut self, index: usize, kind: &StepKind<'_>) {
-        self.truth.note(self.now, index, kind);
+        self.truth.note(self.now, &self.processes, index, kind);
+        let queued = self.queue.len();
         let Self { now, began, processes, net, truth, scenario, observers, metrics, sink, violation, .. } =
             self;
-        let look = Look { now: *now, began: *began, processes, network: net, truth, scenario };
+        let look = Look { now: *now, began: *began, processes, network: net, truth, scenario, queued };
         metrics.note(look, index, kind);
         if let Some(sink) = sink {
             let process = &processes[index];
@@ -402,8 +404,9 @@ impl World {
     }
 
     fn observe(&mut self, mut ask: impl FnMut(&mut dyn Observer, Look<'_>) -> Result<(), String>) {
+        let queued = self.queue.len();
         let Self { now, began, processes, net, truth, scenario, observers, violation, .. } = self;
-        let look = Look { now: *now, began: *began, processes, network: net, truth, scenario };
+        let look = Look { now: *now, began: *began, processes, network: net, truth, scenario, queued };
         for observer in observers {
             if let Err(text) = ask(observer.as_mut(), look) {
                 violation.get_or_insert(Violation { invariant: observer.name(), at: *now, text });

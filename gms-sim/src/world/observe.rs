@@ -7,7 +7,7 @@ use gms_core::runtime::StepKind;
 
 use crate::network::Network;
 use crate::process::Process;
-use crate::scenario::Scenario;
+use crate::scenario::{Fault, Scenario};
 use crate::truth::Truth;
 
 /// The world at one moment, as observers see it.
@@ -25,6 +25,8 @@ pub struct Look<'a> {
     pub truth: &'a Truth,
     /// The run's description.
     pub scenario: &'a Scenario,
+    /// Everything that is on its way or planned: packets, timers, faults.
+    pub queued: usize,
 }
 
 impl Look<'_> {
@@ -47,6 +49,11 @@ pub trait Observer: fmt::Debug {
     fn step(&mut self, look: Look<'_>, by: usize, kind: &StepKind<'_>) -> Result<(), String> {
         let (_, _, _) = (look, by, kind);
         Ok(())
+    }
+
+    /// A fault was applied.
+    fn inflicted(&mut self, look: Look<'_>, fault: &Fault) {
+        let (_, _) = (look, fault);
     }
 
     /// Process `by` has handled one input or timeout, with so many outputs.
