@@ -69,7 +69,7 @@ faults! {
     AcceptedIgnored,
     /// vw-13: any number of joiners is let in at once.
     JoinersUnlimited,
-    /// vw-16: half is a majority, the lead member's bonus aside.
+    /// vw-16: half is a majority.
     HalfIsMajority,
     /// vw-17: an echo counts from its arrival, not from when what it echoes was sent.
     EchoCountsFromArrival,

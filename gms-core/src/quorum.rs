@@ -19,9 +19,8 @@ pub const fn counted(place: usize, weight: Weight) -> u32 {
 /// Whether `part` is more than half of `whole`. Exactly half is no majority.
 //= docs/protocol.md#vw-16
 pub fn is_majority(part: u32, whole: u32) -> bool {
-    let half_is_enough = planted::is(Planted::HalfIsMajority);
-    let bonus = if half_is_enough { LEAD_BONUS + 1 } else { 0 };
-    u64::from(part) * 2 + u64::from(bonus) > u64::from(whole)
+    let part = u64::from(part) * 2 + u64::from(planted::is(Planted::HalfIsMajority));
+    part > u64::from(whole)
 }
 
 /// The smallest weight that is more than half of `whole`.

@@ -114,9 +114,8 @@ impl Fencing {
     //= docs/protocol.md#vw-6
     pub(crate) fn state(&self, scene: Scene<'_>, history: &History, member: &MemberId) -> FenceState {
         let Some(asked) = self.asked.get(member) else { return FenceState::Open };
-        let granted = |m: &MemberId| match m == member {
-            true => planted::is(Planted::SuspectVotes),
-            false => asked.granted.contains(m),
+        let granted = |m: &MemberId| {
+            if m == member { planted::is(Planted::SuspectVotes) } else { asked.granted.contains(m) }
         };
         let is_enough =
             |weight| quorum::is_majority(weight, scene.view.weight()) || planted::is(Planted::NoFences);
