@@ -83,8 +83,8 @@ pub fn scenario(seed: u64) -> Scenario {
 
 /// Other weights than ten, and members that come last in office.
 fn draw_roles(scenario: &mut Scenario, rng: &mut Rng) {
+    /// Nothing, little, much: a founder's is above 0.
     const WEIGHTS: [u8; 5] = [0, 1, 5, 20, 50];
-    // Founders have weight.
     for host in scenario.seeds..scenario.members {
         if rng.u32(0..3) == 0 {
             scenario.weights.insert(host, WEIGHTS[rng.usize(0..WEIGHTS.len())]);
@@ -174,16 +174,17 @@ impl Day {
                 hosts.rotate_left(by);
             }
             hosts.truncate(count);
-            let way = self.rng.u32(0..4);
+            let (way, elsewhere, mixes) = (self.rng.u32(0..5), self.rng.bool(), self.rng.bool());
             for host in hosts {
                 self.push(match way {
                     0 => Fault::Down { host },
-                    1 if self.rng.bool() => Fault::Down { host },
-                    2 if self.rng.u32(0..3) == 0 => Fault::Restart { host, elsewhere: self.rng.bool() },
+                    1 if mixes && host % 2 == 0 => Fault::Down { host },
+                    2 => Fault::Restart { host, elsewhere },
                     _ => Fault::Crash { host },
                 });
             }
-            self.wait(if self.rng.u32(0..4) == 0 { 100 } else { 2_000 }, 4_500);
+            let shortest = if self.rng.u32(0..4) == 0 { 100 } else { 2_000 };
+            self.wait(shortest, 4_500);
             match self.rng.u32(0..3) {
                 0 => {
                     for host in 0..self.hosts {
@@ -200,7 +201,8 @@ impl Day {
                 _ => {}
             }
         }
-        self.faults.retain(|step| step.at <= self.end);
+        let end = self.end;
+        self.faults.retain(|step| step.at <= end);
     }
 
     fn process(&mut self) {
@@ -252,7 +254,8 @@ impl Day {
         let count = self.rng.usize(2..=3);
         let mut groups = vec![Vec::new(); count];
         for host in 0..self.hosts {
-            groups[self.rng.usize(0..count)].push(host);
+            let group = self.rng.usize(0..count);
+            groups[group].push(host);
         }
         groups
     }
