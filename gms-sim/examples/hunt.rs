@@ -5,11 +5,23 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use gms_sim::journal::Journal;
 use gms_sim::{mixed, run};
 
 fn main() {
     let mut args = std::env::args().skip(1).filter_map(|n| n.parse::<u64>().ok());
     let (from, to) = (args.next().unwrap_or(0), args.next().unwrap_or(100));
+    if to == 0 {
+        let journal = Journal::of_last(usize::MAX);
+        let outcome =
+            run::run_traced(mixed::scenario(from), Box::new(journal.clone())).expect("a valid scenario");
+        for step in &outcome.world.scenario().faults {
+            println!("{step:?}");
+        }
+        journal.lines().iter().for_each(|line| println!("{line}"));
+        println!("{:?}", outcome.violation);
+        return;
+    }
     let begun = Instant::now();
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut events, mut slowest) = (0, (std::time::Duration::ZERO, 0));

@@ -6,6 +6,7 @@
 
 mod clock;
 pub mod invariants;
+pub mod journal;
 pub mod metrics;
 pub mod mixed;
 pub mod network;

@@ -83,8 +83,8 @@ pub fn scenario(seed: u64) -> Scenario {
 
 /// Other weights than ten, and members that come last in office.
 fn draw_roles(scenario: &mut Scenario, rng: &mut Rng) {
-    /// Nothing, little, much: a founder's is above 0.
-    const WEIGHTS: [u8; 5] = [0, 1, 5, 20, 50];
+    /// Founders have more than nothing, and nobody may weigh more than the cluster that it joins.
+    const WEIGHTS: [u8; 4] = [0, 1, 5, 14];
     for host in scenario.seeds..scenario.members {
         if rng.u32(0..3) == 0 {
             scenario.weights.insert(host, WEIGHTS[rng.usize(0..WEIGHTS.len())]);

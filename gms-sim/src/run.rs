@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use gms_core::Timestamp;
+use gms_core::runtime::TraceSink;
 
 use crate::invariants;
 use crate::metrics::Metrics;
@@ -42,25 +43,41 @@ pub fn run(scenario: Scenario) -> Result<Outcome, ScenarioError> {
 ///
 /// As [`run`].
 pub fn run_with(scenario: Scenario, mut meanwhile: impl FnMut(&World)) -> Result<Outcome, ScenarioError> {
+    let world = World::new(scenario, invariants::all())?;
+    Ok(finish(world, &mut meanwhile))
+}
+
+/// Runs a scenario with all invariants and shows `sink` every step from the first phase on.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_traced(scenario: Scenario, sink: Box<dyn TraceSink>) -> Result<Outcome, ScenarioError> {
     let mut world = World::new(scenario, invariants::all())?;
+    world.set_trace(sink);
+    Ok(finish(world, &mut |_| {}))
+}
+
+/// Both phases of a world at its beginning.
+fn finish(mut world: World, meanwhile: &mut impl FnMut(&World)) -> Outcome {
     let end = world.now() + world.scenario().run_for;
-    stretch(&mut world, end, &mut meanwhile, |_| false);
+    stretch(&mut world, end, meanwhile, |_| false);
     let mut healed_after = None;
     let heal_for = world.scenario().heal_for;
     if !heal_for.is_zero() && world.violation().is_none() {
-        healed_after = heal(&mut world, heal_for, &mut meanwhile);
+        healed_after = heal(&mut world, heal_for, meanwhile);
     }
     if world.violation().is_none() {
         world.end();
     }
-    Ok(Outcome {
+    Outcome {
         metrics: world.metrics().clone(),
         violation: world.violation().cloned(),
         healed_after,
         elapsed: world.elapsed(),
         events: world.events(),
         world,
-    })
+    }
 }
 
 fn heal(world: &mut World, span: Duration, meanwhile: &mut impl FnMut(&World)) -> Option<Duration> {

@@ -40,10 +40,17 @@ pub struct Loss {
 }
 
 /// What one process has heard of another: datagrams and frames that are contact.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Heard {
     /// Newest number of a datagram, and of a frame.
     newest: [u64; 2],
+    /// The last contact; none while all that was read was flagged.
+    contact: Option<HeardAt>,
+}
+
+/// A contact, and how steadily there had been some.
+#[derive(Clone, Copy, Debug)]
+struct HeardAt {
     last: Timestamp,
     /// The same on the hearing process's own clock.
     last_local: Timestamp,
@@ -105,17 +112,17 @@ impl Truth {
 
     /// When process `to` last read a contact of process `from`, where pairs are followed.
     pub fn last_heard(&self, to: usize, from: usize) -> Option<Timestamp> {
-        self.heard.get(to)?.get(&from).map(|heard| heard.last)
+        self.heard.get(to)?.get(&from)?.contact.map(|heard| heard.last)
     }
 
     /// The same on the clock of process `to`.
     pub fn last_heard_local(&self, to: usize, from: usize) -> Option<Timestamp> {
-        self.heard.get(to)?.get(&from).map(|heard| heard.last_local)
+        self.heard.get(to)?.get(&from)?.contact.map(|heard| heard.last_local)
     }
 
     /// Since when process `to` has heard process `from` without a gap of nine tenths of R, up to `now`.
     pub fn heard_steadily_since(&self, to: usize, from: usize, now: Timestamp) -> Option<Timestamp> {
-        let heard = self.heard.get(to)?.get(&from)?;
+        let heard = self.heard.get(to)?.get(&from)?.contact?;
         (now.since(heard.last) <= self.gap_max).then_some(heard.steady_since)
     }
 
@@ -155,17 +162,17 @@ impl Truth {
         if head.number == 0 || !is_meant {
             return;
         }
-        let local = hearer.clock.local(now);
-        let first = Heard { newest: [0; 2], last: now, last_local: local, steady_since: now };
-        let heard = self.heard[by].entry(from).or_insert(first);
+        let heard = self.heard[by].entry(from).or_default();
         let is_fresh = head.number > heard.newest[channel];
         heard.newest[channel] = heard.newest[channel].max(head.number);
         if !is_fresh || head.flags.isolated || head.flags.sick {
             return;
         }
-        if now.since(heard.last) > self.gap_max {
-            heard.steady_since = now;
-        }
-        (heard.last, heard.last_local) = (now, local);
+        let steady = heard.contact.filter(|contact| now.since(contact.last) <= self.gap_max);
+        heard.contact = Some(HeardAt {
+            last: now,
+            last_local: hearer.clock.local(now),
+            steady_since: steady.map_or(now, |contact| contact.steady_since),
+        });
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct Group {
     pub(super) view: ViewId,
     pub(super) lost: BTreeSet<usize>,
     pub(super) survivors: Vec<usize>,
-    /// Whether nothing else was lost before the deadline.
+    /// Whether they were lost in one way and nothing else was lost before the deadline.
     pub(super) is_alone: bool,
 }
 
@@ -100,8 +100,9 @@ impl Losses {
         }
         let (cluster, view) = first.view;
         let is_calm = first.calm_since.is_some_and(|since| since + Self::settled_for(look) <= first.at);
-        let of_one_kind =
+        let of_one_view =
             together.iter().all(|loss| loss.view == first.view && loss.kind != LossKind::Stopped);
+        let of_one_kind = together.iter().all(|loss| loss.kind == first.kind);
         let survivors: Vec<usize> = (0..look.processes.len())
             .filter(|index| !lost.contains(index) && carries_on(look, *index))
             .filter(|index| look.processes[*index].view().is_some_and(|v| v.cluster() == cluster))
@@ -113,8 +114,8 @@ impl Losses {
         };
         let is_whole =
             survivors.iter().all(is_same) && before.members().iter().all(|m| is_there(&m.member.id));
-        if is_calm && of_one_kind && is_whole {
-            let is_alone = self.open.is_empty();
+        if is_calm && of_one_view && is_whole {
+            let is_alone = self.open.is_empty() && of_one_kind;
             self.open.push(Group { at: first.at, deadline, cluster, view, lost, survivors, is_alone });
         }
     }
@@ -136,6 +137,14 @@ impl Group {
         let survives =
             |id: &MemberId| look.process_of(id).is_some_and(|index| self.survivors.contains(&index));
         quorum::is_majority(quorum::weight_of(view, survives), view.weight())
+    }
+
+    /// Whether another process has taken the place of a lost one: it is met there, or asks to join, sooner or later.
+    pub(super) fn is_replaced(&self, look: Look<'_>) -> bool {
+        self.lost.iter().any(|lost| {
+            let host = look.processes[*lost].host();
+            look.processes[*lost + 1..].iter().any(|process| process.host() == host)
+        })
     }
 
     /// The names of the lost.

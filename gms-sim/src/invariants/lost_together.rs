@@ -1,4 +1,5 @@
-//! Members that are lost at one instant leave by one view (p-2).
+//! Members that are lost at one instant and in one way leave by one view (p-2). Dead processes whose hosts refuse are
+//! proven gone sooner than silent hosts are, and nothing waits for those.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +25,7 @@ pub(crate) struct LostTogether {
 impl LostTogether {
     fn judge(&self, look: Look<'_>, group: &Group) -> Result<(), String> {
         let Some(view) = self.views.get(group.cluster.tag(), group.view) else { return Ok(()) };
-        if !group.is_alone || !group.has_majority(look, view) {
+        if !group.is_alone || group.is_replaced(look) || !group.has_majority(look, view) {
             return Ok(());
         }
         let out = |index: &usize| self.left_by.get(&(group.cluster, look.processes[*index].member().id));
