@@ -1,4 +1,5 @@
-//! Who is taken for gone and is not, is isolated no later than T after that was decided (the fine print of p-5).
+//! Who is taken for gone and is not, or is expelled, is isolated no later than T after that was decided (the fine print of
+//! p-5).
 
 use std::collections::BTreeMap;
 
@@ -17,8 +18,9 @@ pub(crate) struct IsolatedSoon {
 
 impl IsolatedSoon {
     fn installed(&mut self, look: Look<'_>, change: &ViewChange) -> Result<(), String> {
-        for removed in change.crashed.iter().filter(|r| r.evidence.verdict == Verdict::Gone) {
-            let Some(process) = look.process_of(&removed.member.id) else { continue };
+        let gone = change.crashed.iter().filter(|r| r.evidence.verdict == Verdict::Gone).map(|r| &r.member);
+        for removed in gone.chain(change.expelled.iter().map(|e| &e.member)) {
+            let Some(process) = look.process_of(&removed.id) else { continue };
             let local = look.processes[process].clock.local(look.now);
             self.limits.entry(process).or_insert(local + change.view.timing().member_timeout);
             self.judge(look, process)?;
@@ -34,13 +36,13 @@ impl IsolatedSoon {
             return Ok(());
         }
         let (name, beyond) = (&process.member().name, until.since(*limit));
-        Err(format!("{name} is out, taken for gone, and counts itself connected {beyond:?} too long"))
+        Err(format!("{name} is out and counts itself connected {beyond:?} too long"))
     }
 }
 
 impl Observer for IsolatedSoon {
     fn name(&self) -> &'static str {
-        "who is taken for gone is isolated soon"
+        "who is out by a verdict or an order is isolated soon"
     }
 
     fn step(&mut self, look: Look<'_>, _: usize, kind: &StepKind<'_>) -> Result<(), String> {

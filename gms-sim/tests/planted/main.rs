@@ -11,18 +11,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use gms_core::planted::{Planted, plant};
-use gms_sim::{Scenario, run};
+use gms_sim::{Scenario, World, run};
 
 /// Environment variable: runs so many seeds of each workload for each fault and prints the whole table.
 const SEEDS: &str = "GMS_PLANTED_SEEDS";
 
 /// Runs one scenario with `faults` planted. Returns what broke.
-fn broken_by(faults: &[Planted], scenario: Scenario) -> Option<String> {
+fn broken_by(faults: &[Planted], workload: &Workload, seed: u64) -> Option<String> {
     let _garden = plant(faults);
-    match catch_unwind(AssertUnwindSafe(|| run::run(scenario))) {
-        Ok(Ok(outcome)) => outcome.violation.map(|violation| violation.invariant.to_owned()),
-        Ok(Err(error)) => Some(format!("(no run) {error}")),
-        Err(_) => Some(String::from("(a panic)")),
+    let mut is_missed = false;
+    let run = || run::run_with((workload.scenario)(seed), |world| is_missed |= (workload.fails)(world));
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(outcome)) => {
+            let violation = outcome.violation.map(|violation| format!("{violation}"));
+            violation.or_else(|| is_missed.then(|| String::from(workload.aim)))
+        }
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some(String::from("an assertion of the core")),
     }
 }
 
@@ -51,13 +56,17 @@ fn in_parallel<J: Sync, R: Send>(jobs: &[J], work: impl Fn(&J) -> R + Sync) -> V
 
 #[test]
 fn explore() {
-    let Some(seeds) = std::env::var(SEEDS).ok().and_then(|text| text.parse::<u64>().ok()) else { return };
-    let only = std::env::var("GMS_PLANTED_ONLY").unwrap_or_default();
-    let work = std::env::var("GMS_PLANTED_WORK").unwrap_or_default();
-    let from = std::env::var("GMS_PLANTED_FROM").ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    let var = |name: &str| std::env::var(name).unwrap_or_default();
+    let Ok(seeds) = var(SEEDS).parse::<u64>() else { return };
+    let (only, work, from) = (
+        var("GMS_PLANTED_ONLY"),
+        var("GMS_PLANTED_WORK"),
+        var("GMS_PLANTED_FROM").parse::<u64>().unwrap_or(0),
+    );
+    let cap = var("GMS_PLANTED_CAP").parse::<u64>().unwrap_or(4);
     let is_in = |list: &str, name: &str| list.is_empty() || list.split(',').any(|o| o == name);
     let mut jobs = Vec::new();
-    for w in WORKLOADS.iter().filter(|w| is_in(&work, w.0)) {
+    for w in WORKLOADS.iter().filter(|w| is_in(&work, w.name)) {
         if is_in(&only, "none") {
             jobs.push((vec![], *w));
         }
@@ -77,30 +86,58 @@ fn explore() {
             println!("{info}")
         }
     }));
-    in_parallel(&jobs, |(faults, (name, scenario))| {
+    in_parallel(&jobs, |(faults, workload)| {
         let begun = std::time::Instant::now();
-        let mut hits = std::collections::BTreeMap::<String, (u64, u64)>::new();
+        let mut hits = Vec::new();
         for seed in from..from + seeds {
-            if let Some(what) = broken_by(faults, scenario(seed)) {
-                let entry = hits.entry(what).or_insert((seed, 0));
-                entry.1 += 1;
-                if hits.values().map(|h| h.1).sum::<u64>() >= 4 {
+            if let Some(what) = broken_by(faults, workload, seed) {
+                hits.push(format!("{seed}: {what}"));
+                if hits.len() as u64 >= cap {
                     break;
                 }
             }
         }
-        println!("{name} {faults:?} {:?} {hits:?}", begun.elapsed());
+        println!("{} {faults:?} {:?} {hits:#?}", workload.name, begun.elapsed());
     });
 }
 
-type Work = (&'static str, fn(u64) -> Scenario);
-const WORKLOADS: &[Work] = &[
-    ("mixed", gms_sim::mixed::scenario),
-    ("even_split", scripts::even_split),
-    ("leavers", scripts::leavers_kept_it_connected),
-    ("missed", scripts::the_next_in_office_missed_it),
-    ("joiner", scripts::a_joiner_missed_its_time),
-    ("crowd", scripts::a_crowd_joins),
-    ("parted", scripts::parted_between_vote_and_view),
-    ("behind", scripts::stays_behind_with_friends),
+/// Scenarios from seeds, with what they should bring beside the invariants.
+#[derive(Clone, Copy)]
+struct Workload {
+    name: &'static str,
+    scenario: fn(u64) -> Scenario,
+    fails: fn(&World) -> bool,
+    aim: &'static str,
+}
+
+const fn plain(name: &'static str, scenario: fn(u64) -> Scenario) -> Workload {
+    Workload { name, scenario, fails: |_| false, aim: "" }
+}
+
+const WORKLOADS: &[Workload] = &[
+    plain("mixed", gms_sim::mixed::scenario),
+    plain("even_split", scripts::even_split),
+    plain("leavers", scripts::leavers_kept_it_connected),
+    plain("missed", scripts::the_next_in_office_missed_it),
+    plain("joiner", scripts::a_joiner_missed_its_time),
+    plain("crowd", scripts::a_crowd_joins),
+    plain("parted", scripts::parted_between_vote_and_view),
+    plain("behind", scripts::stays_behind_with_friends),
+    plain("cleared", scripts::cleared_before_it_died),
+    plain("returns", scripts::old_coordinator_returns),
+    plain("late", scripts::echoes_come_late),
+    plain("expelled", scripts::expelled_among_laggards),
+    plain("buried", scripts::buried_and_asked),
+    Workload {
+        name: "deaf",
+        scenario: scripts::deaf,
+        fails: scripts::deaf_is_still_in,
+        aim: "who hears nobody is out in time",
+    },
+    plain("vote", scripts::heard_after_the_vote),
+    plain("reset", scripts::silent_and_broken),
+    plain("lost", scripts::lost_host),
+    plain("usurper", scripts::usurper),
+    plain("voter", scripts::expelled_voter),
+    plain("views", scripts::views_change_while_votes_come),
 ];

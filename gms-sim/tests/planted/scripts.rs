@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use gms_sim::network::{Link, StreamMode};
-use gms_sim::{Fault, Scenario, Step};
+use gms_sim::{Fault, Scenario, Step, World};
 
 /// T of all scripts.
 const T: Duration = Duration::from_secs(1);
@@ -119,4 +119,144 @@ pub(crate) fn stays_behind_with_friends(seed: u64) -> Scenario {
     faults.extend([1, 2].map(|from| at(begin, Fault::Link { from, to: 0, link: link.clone() })));
     faults.extend([5, 6, 7].map(|host| at(begin + 100, Fault::Start { host })));
     Scenario { not_eligible: (1..8).collect(), ..scenario(seed, 5, 9, faults) }
+}
+
+/// m6 is heard by m1, m2 and m3 alone: whoever watches it, and the coordinator, have it cleared by their word. Then it dies.
+pub(crate) fn cleared_before_it_died(seed: u64) -> Scenario {
+    let mut rng = Rng::with_seed(seed);
+    let mut faults = apart(0, 6, &[0, 4, 5]);
+    faults.push(at(4_000 + rng.u64(0..500), Fault::Crash { host: 6 }));
+    Scenario { not_eligible: (1..7).collect(), ..scenario(seed, 7, 8, faults) }
+}
+
+/// The coordinator is cut off while a leave is being decided, and comes back while its successor decides something else.
+pub(crate) fn old_coordinator_returns(seed: u64) -> Scenario {
+    let mut rng = Rng::with_seed(seed);
+    let delay = Duration::from_millis(40);
+    let network = Link { delay_min: delay, delay_mean: delay, ..Link::default() };
+    let part = 2_000 + rng.u64(20..110);
+    let faults = vec![
+        at(2_000, Fault::Leave { host: 4 }),
+        at(part, Fault::Partition { groups: vec![vec![0], vec![1, 2, 3, 4]] }),
+        at(part + rng.u64(1_200..2_200), Fault::Heal),
+    ];
+    Scenario { not_eligible: [3, 4].into(), network, ..scenario(seed, 5, 9, faults) }
+}
+
+/// What m4 gets comes late, and what it sends is lost from a moment on.
+pub(crate) fn echoes_come_late(seed: u64) -> Scenario {
+    let mut rng = Rng::with_seed(seed);
+    let slow = Duration::from_millis(400);
+    let link = Link { delay_min: slow, delay_mean: slow, ..Link::default() };
+    let others = 0..4;
+    let mut faults: Vec<Step> =
+        others.clone().map(|from| at(0, Fault::Link { from, to: 4, link: link.clone() })).collect();
+    let mute = 3_000 + rng.u64(0..300);
+    faults.extend(others.map(|to| at(mute, Fault::Cut { from: 4, to })));
+    scenario(seed, 5, 9, faults)
+}
+
+/// m4 is expelled and no stream reaches it. m1 and m2 have accepted that and are parted, together with m4, from those who
+/// know that it is decided.
+pub(crate) fn expelled_among_laggards(seed: u64) -> Scenario {
+    let delay = Duration::from_millis(40);
+    let network = Link { delay_min: delay, delay_mean: delay, ..Link::default() };
+    let faults = vec![
+        at(1_900, Fault::Streams { host: 4, mode: StreamMode::Hang }),
+        at(2_000, Fault::Expel { host: 4, by: 1 }),
+        at(2_040 + seed * 10 % 200, Fault::Partition { groups: vec![vec![0, 3], vec![1, 2, 4]] }),
+    ];
+    Scenario { not_eligible: [1, 2, 3, 4].into(), network, ..scenario(seed, 5, 7, faults) }
+}
+
+/// m5 dies. m4 loses its datagrams for less than T, while a firewall refuses connections in its name, so that it is taken
+/// for gone with m5; then the firewall ends, and it hears what is to be decided about it.
+pub(crate) fn buried_and_asked(seed: u64) -> Scenario {
+    let mut rng = Rng::with_seed(seed);
+    let link = Link { mtu: Some(20), ..Link::default() };
+    let silent = 2_650 + rng.u64(0..100);
+    let mut faults = vec![at(2_000, Fault::Crash { host: 5 })];
+    faults.extend([0, 1, 2, 3].map(|to| at(silent, Fault::Link { from: 4, to, link: link.clone() })));
+    faults.push(at(3_000, Fault::Reject { host: 4, on: true }));
+    faults.push(at(3_240 + rng.u64(0..100), Fault::Reject { host: 4, on: false }));
+    scenario(seed, 6, 7, faults)
+}
+
+/// m4 hears nobody, and everybody hears it.
+pub(crate) fn deaf(seed: u64) -> Scenario {
+    let mut rng = Rng::with_seed(seed);
+    let deaf = 1_000 + rng.u64(0..300);
+    let faults = (0..4).map(|from| at(deaf, Fault::Cut { from, to: 4 })).collect();
+    scenario(seed, 5, 9, faults)
+}
+
+/// Whether the others still have m4 in their view, long after it became deaf.
+pub(crate) fn deaf_is_still_in(world: &World) -> bool {
+    // Afterwards all works again, and it comes back.
+    let is_time = (Duration::from_millis(7_000)..=Duration::from_millis(8_900)).contains(&world.elapsed());
+    let is_it = |id: &gms_core::MemberId| {
+        world.look().process_of(id).is_some_and(|index| world.processes()[index].host() == 4)
+    };
+    let others = || world.up().filter(|process| process.host() != 4).filter_map(|process| process.view());
+    is_time && others().any(|view| view.members().iter().any(|m| is_it(&m.member.id)))
+}
+
+/// m4 is cut off for about as long as it takes to be voted out, on a network on which votes take their time.
+pub(crate) fn heard_after_the_vote(seed: u64) -> Scenario {
+    let mut rng = Rng::with_seed(seed);
+    let delay = Duration::from_millis(60);
+    let link = Link { delay_min: delay, delay_mean: delay * 3 / 2, ..Link::default() };
+    let faults = vec![
+        at(500, Fault::Links { link }),
+        at(2_000, Fault::Down { host: 4 }),
+        at(2_000 + rng.u64(1_250..2_200), Fault::Up { host: 4 }),
+    ];
+    scenario(seed, 5, 8, faults)
+}
+
+/// m4 is silent, and its connections break.
+pub(crate) fn silent_and_broken(seed: u64) -> Scenario {
+    let mut rng = Rng::with_seed(seed);
+    let link = Link { mtu: Some(20), ..Link::default() };
+    let silent = 2_000 + rng.u64(0..200);
+    let mut faults = vec![at(silent, Fault::Streams { host: 4, mode: StreamMode::Break })];
+    faults.extend((0..4).map(|to| at(silent, Fault::Link { from: 4, to, link: link.clone() })));
+    scenario(seed, 5, 6, faults)
+}
+
+/// A host is off the network, and nothing else ever happened.
+pub(crate) fn lost_host(seed: u64) -> Scenario {
+    let host = usize::try_from(seed % 5).expect("below 5");
+    scenario(seed, 5, 8, vec![at(4_000 + seed * 37 % 200, Fault::Down { host })])
+}
+
+/// m1 does not hear the coordinator, and hears late what the others know of it.
+pub(crate) fn usurper(seed: u64) -> Scenario {
+    let mut rng = Rng::with_seed(seed);
+    let slow = Duration::from_millis(500);
+    let link = Link { delay_min: slow, delay_mean: slow, ..Link::default() };
+    let mut faults = vec![at(2_000 + rng.u64(0..200), Fault::Cut { from: 0, to: 1 })];
+    faults.extend((2..7).map(|from| at(1_500, Fault::Link { from, to: 1, link: link.clone() })));
+    Scenario { not_eligible: (2..7).collect(), ..scenario(seed, 7, 8, faults) }
+}
+
+/// As [`expelled_among_laggards`], but m4 votes too.
+pub(crate) fn expelled_voter(seed: u64) -> Scenario {
+    let mut scenario = expelled_among_laggards(seed);
+    scenario.faults.remove(0);
+    scenario
+}
+
+/// Members come and go while m4 is voted out, and most votes come late.
+pub(crate) fn views_change_while_votes_come(seed: u64) -> Scenario {
+    let mut rng = Rng::with_seed(seed);
+    let slow = Duration::from_millis(rng.u64(100..400));
+    let link = Link { delay_min: slow, delay_mean: slow, ..Link::default() };
+    let mut faults: Vec<Step> =
+        [1, 2].map(|from| at(1_000, Fault::Link { from, to: 0, link: link.clone() })).into();
+    faults.push(at(2_000, Fault::Down { host: 4 }));
+    for host in 5..10 {
+        faults.push(at(3_300 + rng.u64(0..1_200), Fault::Start { host }));
+    }
+    Scenario { not_eligible: (1..10).collect(), ..scenario(seed, 5, 8, faults) }
 }
