@@ -11,12 +11,15 @@ pub mod metrics;
 pub mod mixed;
 pub mod network;
 mod process;
+pub mod published;
 mod queue;
+pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod truth;
 mod world;
 
 pub use process::Process;
+pub use report::Report;
 pub use scenario::{Fault, Scenario, ScenarioError, Start, Step};
 pub use world::{Look, Observer, Violation, World};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use gms_core::event::{Event, ViewChange};
 use gms_core::evidence::Verdict;
+use gms_core::member::ClusterId;
 use gms_core::runtime::StepKind;
 use gms_core::{MemberId, Timestamp};
 
@@ -22,6 +23,15 @@ pub struct Detection {
     pub after: Duration,
 }
 
+/// A view that somebody installed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SeenView {
+    /// How many members it has.
+    pub members: usize,
+    /// When the first of them installed it.
+    pub at: Timestamp,
+}
+
 /// Counters of one run, from its first phase on.
 #[derive(Clone, Debug)]
 pub struct Metrics {
@@ -36,8 +46,8 @@ pub struct Metrics {
     pub frame_bytes: u64,
     /// Survivors' views without lost members.
     pub detections: Vec<Detection>,
-    /// Numbers of the views that anybody installed, with the number of members.
-    pub views: BTreeMap<(gms_core::member::ClusterId, u64), usize>,
+    /// The views that anybody installed, by cluster and number.
+    pub views: BTreeMap<(ClusterId, u64), SeenView>,
     /// Sizes of all views that anybody ever installed.
     pub sizes: BTreeSet<usize>,
     /// Suspicions raised by members themselves.
@@ -56,7 +66,7 @@ pub struct Metrics {
     pub exclusions: u64,
     /// Times a member had another coordinator.
     pub coordinator_changes: u64,
-    /// Members that came to be in a view, and when, by process.
+    /// Processes that came to be in a view for the first time, and when.
     pub joined: BTreeMap<usize, Timestamp>,
     removed: BTreeSet<MemberId>,
 }
@@ -104,6 +114,9 @@ impl Metrics {
         let StepKind::Event(event) = kind else { return };
         match event {
             Event::ViewInstalled(change) => self.note_view(look, by, change),
+            Event::Joined { .. } => {
+                self.joined.entry(by).or_insert(look.now);
+            }
             Event::MemberSuspected { member, by: accuser, .. }
                 if accuser.id == look.processes[by].member().id =>
             {
@@ -120,9 +133,9 @@ impl Metrics {
 
     fn note_view(&mut self, look: Look<'_>, by: usize, change: &ViewChange) {
         let view = &change.view;
-        self.views.entry((view.cluster(), view.number())).or_insert(view.len());
+        let seen = SeenView { members: view.len(), at: look.now };
+        self.views.entry((view.cluster(), view.number())).or_insert(seen);
         self.sizes.insert(view.len());
-        self.joined.entry(by).or_insert(look.now);
         for removed in &change.crashed {
             let id = removed.member.id;
             if self.removed.insert(id) {

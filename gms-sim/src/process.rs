@@ -41,6 +41,7 @@ pub struct Process {
     pub(crate) host: Host,
     pub(crate) slot: u16,
     pub(crate) clock: Clock,
+    pub(crate) started_at: Timestamp,
     pub(crate) is_alive: bool,
     pub(crate) running: Running,
     /// Since when its loop has run without being held.
@@ -111,6 +112,7 @@ impl Process {
             host,
             slot,
             clock,
+            started_at: now,
             is_alive: true,
             running: Running::Yes,
             runs_since: now,
@@ -137,6 +139,11 @@ impl Process {
     /// Where it runs.
     pub const fn host(&self) -> Host {
         self.host
+    }
+
+    /// When it started, in the world's time.
+    pub const fn started_at(&self) -> Timestamp {
+        self.started_at
     }
 
     /// Whether the process exists and its node has not come to its end.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use gms_core::Timestamp;
 use gms_core::member::{ClusterId, MemberId, ShortId};
+use gms_core::message::{DatagramBody, FrameBody};
 use gms_core::runtime::StepKind;
 use gms_core::view::ViewId;
 
@@ -151,8 +152,10 @@ impl Truth {
             return;
         }
         let (head, channel) = match kind {
-            StepKind::ReceivedDatagram { datagram, .. } => (&datagram.head, 0),
-            StepKind::ReceivedFrame { frame, .. } => (&frame.head, 1),
+            StepKind::ReceivedDatagram { datagram, .. } if !is_discovery(&datagram.body) => {
+                (&datagram.head, 0)
+            }
+            StepKind::ReceivedFrame { frame, .. } if !is_joining(&frame.body) => (&frame.head, 1),
             _ => return,
         };
         let hearer = &processes[by];
@@ -175,4 +178,25 @@ impl Truth {
             steady_since: steady.map_or(now, |contact| contact.steady_since),
         });
     }
+}
+
+/// Whether a datagram passes between strangers: it is no contact.
+const fn is_discovery(body: &DatagramBody) -> bool {
+    matches!(body, DatagramBody::FindCoordinator { .. } | DatagramBody::Coordinator(_))
+}
+
+/// The same of frames.
+const fn is_joining(body: &FrameBody) -> bool {
+    matches!(
+        body,
+        FrameBody::FindCoordinator { .. }
+            | FrameBody::Coordinator(_)
+            | FrameBody::FoundPromise { .. }
+            | FrameBody::FoundPromised { .. }
+            | FrameBody::FoundAccept { .. }
+            | FrameBody::FoundAccepted { .. }
+            | FrameBody::FoundRefused { .. }
+            | FrameBody::Join { .. }
+            | FrameBody::JoinRefused { .. }
+    )
 }

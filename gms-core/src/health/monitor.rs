@@ -176,12 +176,12 @@ impl Health {
     pub(crate) fn handle_verify_request(
         &mut self,
         scene: Scene<'_>,
-        from: MemberId,
+        contact: &Contact,
         check: CheckId,
         suspect: MemberId,
         out: &mut Outbox,
     ) {
-        self.verifications.handle_request(scene, (from, check), suspect, &mut self.rng, out);
+        self.verifications.handle_request(scene, contact, (check, suspect), &mut self.rng, out);
     }
 
     /// What a verifier found.

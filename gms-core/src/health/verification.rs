@@ -43,16 +43,18 @@ pub(super) struct Verifications {
 }
 
 impl Verifications {
-    /// Begins to look; a repeated request is answered with what is known.
+    /// Begins to look; a repeated request is answered with what is known. One that a newer datagram of the checker
+    /// overtook may be of a check that is over, and does not end what runs.
     //= docs/protocol.md#fd-19
     pub(super) fn handle_request(
         &mut self,
         scene: Scene<'_>,
-        (checker, check): (MemberId, CheckId),
-        suspect: MemberId,
+        contact: &Contact,
+        (check, suspect): (CheckId, MemberId),
         rng: &mut Rng,
         out: &mut Outbox,
     ) {
+        let checker = contact.from;
         let is_another = !scene.is_me(&suspect) && suspect != checker;
         if !is_another || scene.contacts.get(&suspect).is_none() {
             return;
@@ -61,7 +63,11 @@ impl Verifications {
             known.reply(out);
             return;
         }
-        self.end(|v| v.checker == checker && v.suspect == suspect, out);
+        let is_same = |v: &Verification| v.checker == checker && v.suspect == suspect;
+        if !contact.fresh && self.running.iter().any(is_same) {
+            return;
+        }
+        self.end(is_same, out);
         if self.running.len() == VERIFICATIONS_MAX {
             return;
         }

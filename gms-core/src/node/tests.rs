@@ -30,7 +30,10 @@ fn frame(from: u8, to: u8, view: &View, number: u64, body: FrameBody) -> Input {
 }
 
 fn heartbeat(from: u8, to: u8, view: &View, number: u64) -> Input {
-    let body = DatagramBody::Heartbeat { answers: Answers::Nothing };
+    datagram(from, to, view, number, DatagramBody::Heartbeat { answers: Answers::Nothing })
+}
+
+fn datagram(from: u8, to: u8, view: &View, number: u64, body: DatagramBody) -> Input {
     let datagram = Datagram { head: head(from, to, view, number), body };
     Input::Datagram { from: addr(from), received_at: at(1_000), datagram }
 }
@@ -144,4 +147,24 @@ fn the_first_in_office_finishes_a_view_with_an_empty_change() {
     let said = frames(run(&mut node, 1_100));
     let prepare = FrameBody::Prepare { ballot: Ballot { round: 0, place: 0 }, change: Change::empty(&view) };
     assert_eq!(said, [1, 2].map(|n| (at(1_015), addr(n), prepare.clone())));
+}
+
+#[test]
+//= docs/protocol.md#fd-3
+fn of_what_was_overtaken_a_verifier_hears_its_checker_and_nothing_else() {
+    let (mut node, view) = member_of_three(1);
+    run(&mut node, 1_000);
+    node.handle_input(at(1_010), heartbeat(0, 1, &view, 7));
+    drain(&mut node);
+    let asked = DatagramBody::HeartbeatRequest {
+        target: node.me().id,
+        request: crate::message::RequestId(1),
+        reason: crate::evidence::Reason::Silent,
+    };
+    node.handle_input(at(1_020), datagram(0, 1, &view, 6, asked));
+    assert_eq!(drain(&mut node), []);
+    let verify = DatagramBody::VerifyRequest { check: crate::message::CheckId(1), suspect: member(2).id };
+    node.handle_input(at(1_020), datagram(0, 1, &view, 5, verify));
+    let outputs = drain(&mut node);
+    assert!(outputs.iter().any(|output| matches!(output, Output::StartProbe { .. })), "{outputs:?}");
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::scenario::values::share;
+
 /// What one direction of a link does to packets.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -16,15 +18,19 @@ pub struct Link {
     #[serde(with = "humantime_serde")]
     pub delay_mean: Duration,
     /// Share of packets, 0 to 1, that take up to [`Link::tail`] longer. Default 0.
+    #[serde(deserialize_with = "share")]
     pub tail_chance: f64,
     /// Longest additional delay of those.
     #[serde(with = "humantime_serde")]
     pub tail: Duration,
     /// Share of packets lost, 0 to 1. Streams are not cut by loss: they take longer.
+    #[serde(deserialize_with = "share")]
     pub loss: f64,
     /// Share of datagrams that arrive twice, 0 to 1.
+    #[serde(deserialize_with = "share")]
     pub duplicate: f64,
     /// Share of datagrams, 0 to 1, held back by up to four mean delays so that later ones overtake them.
+    #[serde(deserialize_with = "share")]
     pub reorder: f64,
     /// Bytes a second that the sender's interface passes; none means no limit.
     pub bandwidth: Option<u64>,

@@ -54,9 +54,7 @@ impl InView {
         };
         let contact = self.contacts.handle_datagram(place, head, answers, received_at);
         self.handle_contact(now, &contact, head, out);
-        // What came late or twice is no news, whatever it says; everything that matters is repeated. Only who takes this
-        // member for a stranger does not number what it says.
-        if contact.fresh || matches!(body, DatagramBody::NotAMember { .. }) {
+        if contact.fresh || is_heard_late(body) {
             self.handle_body(now, &contact, body, out);
         }
     }
@@ -85,7 +83,7 @@ impl InView {
                 self.health.handle_final_check_passed(scene, from, *member, out);
             }
             DatagramBody::VerifyRequest { check, suspect } => {
-                self.health.handle_verify_request(scene, from, *check, *suspect, out);
+                self.health.handle_verify_request(scene, contact, *check, *suspect, out);
             }
             DatagramBody::VerifyReply { check, suspect, finding } => {
                 self.health.handle_verify_reply(scene, from, *check, *suspect, *finding, out);
@@ -152,4 +150,18 @@ impl InView {
         self.strangers.push_back((from, now));
         out.datagram_to(from, head.sender, DatagramBody::NotAMember { view: self.view.id() });
     }
+}
+
+/// What counts although something newer of its sender came before: what came late or twice is no news, and everything
+/// that matters is repeated. But who takes this member for a stranger does not number what it says; and what passes
+/// between a checker and its verifier names its check, is sent for several suspects at one instant, and a removal waits
+/// for it.
+//= docs/protocol.md#fd-3
+const fn is_heard_late(body: &DatagramBody) -> bool {
+    matches!(
+        body,
+        DatagramBody::NotAMember { .. }
+            | DatagramBody::VerifyRequest { .. }
+            | DatagramBody::VerifyReply { .. }
+    )
 }

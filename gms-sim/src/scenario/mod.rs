@@ -1,5 +1,8 @@
 //! A run's description: members, network, faults and their times. A scenario and a seed define a run.
 
+mod file;
+pub(crate) mod values;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -9,9 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::network::{HOSTS_MAX, Host, Link, Squatter, StreamMode};
 
+pub use values::parse_share;
+
 /// One thing that happens to the world.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Fault {
     /// A process starts on a host on which none runs.
@@ -47,6 +52,7 @@ pub enum Fault {
         /// Where.
         host: Host,
         /// The share, above 0 up to 1.
+        #[serde(deserialize_with = "values::share")]
         share: f64,
         /// Length of a period.
         #[serde(with = "humantime_serde")]
@@ -103,6 +109,7 @@ pub enum Fault {
     /// Nothing passes between groups; hosts in none are in the first.
     Partition {
         /// The groups.
+        #[serde(deserialize_with = "values::groups")]
         groups: Vec<Vec<Host>>,
     },
     /// The host is off the network, silent.
@@ -118,6 +125,7 @@ pub enum Fault {
     /// Share of packets lost everywhere.
     Loss {
         /// The share, 0 to 1.
+        #[serde(deserialize_with = "values::share")]
         share: f64,
     },
     /// Share of packets lost on the way to and from one host.
@@ -125,10 +133,10 @@ pub enum Fault {
         /// Which.
         host: Host,
         /// On the way to it, 0 to 1.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "values::share")]
         inward: f64,
         /// On the way from it, 0 to 1.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "values::share")]
         outward: f64,
     },
     /// All of a host's packets in one direction are lost, then none, in turn.
@@ -204,34 +212,43 @@ pub enum Start {
     Together,
 }
 
-/// A run's description.
-#[derive(Clone, PartialEq, Debug)]
+/// A run's description. [`Scenario::from_toml`] and [`Scenario::to_toml`] read and write it as a file.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Scenario {
     /// Processes that start at the beginning, on hosts 0, 1, 2, …
     pub members: usize,
     /// How many of the first hosts are seeds of all.
     pub seeds: usize,
     /// The run's seed.
+    #[serde(with = "values::seed")]
     pub seed: u64,
     /// T.
+    #[serde(with = "humantime_serde")]
     pub member_timeout: Duration,
     /// Who gets heartbeats. None: the default.
+    #[serde(with = "values::recipients", skip_serializing_if = "Option::is_none")]
     pub heartbeat_recipients: Option<HeartbeatRecipients>,
     /// How the run begins.
     pub start: Start,
     /// Length of the first phase, in which faults happen and safety must hold.
+    #[serde(with = "humantime_serde", rename = "for")]
     pub run_for: Duration,
     /// Longest time of the second phase, in which everything works again and progress must follow; zero: none.
+    #[serde(with = "humantime_serde", rename = "heal")]
     pub heal_for: Duration,
     /// Whether excluded members come back as new incarnations.
     pub rejoin: bool,
+    /// Hosts whose members come last in office.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub not_eligible: BTreeSet<Host>,
     /// The network.
     pub network: Link,
     /// Weights of members on these hosts; 10 on all others.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub weights: BTreeMap<Host, u8>,
-    /// Hosts whose members come last in office.
-    pub not_eligible: BTreeSet<Host>,
     /// The faults.
+    #[serde(skip)]
     pub faults: Vec<Step>,
 }
 
@@ -307,7 +324,7 @@ impl Scenario {
 
 /// What is wrong with a fault's values, if anything.
 fn fault_of(fault: &Fault) -> Option<String> {
-    if let Some(host) = highest_host(fault).filter(|host| *host >= HOSTS_MAX) {
+    if let Some(host) = hosts_of(fault).into_iter().find(|host| *host >= HOSTS_MAX) {
         return Some(format!("host is {host}: below {HOSTS_MAX}"));
     }
     let share = |name: &str, value: f64| {
@@ -335,8 +352,8 @@ fn fault_of(fault: &Fault) -> Option<String> {
     }
 }
 
-/// The highest host that a fault names.
-fn highest_host(fault: &Fault) -> Option<Host> {
+/// The hosts that a fault names.
+fn hosts_of(fault: &Fault) -> Vec<Host> {
     match fault {
         Fault::Start { host }
         | Fault::Crash { host }
@@ -355,10 +372,10 @@ fn highest_host(fault: &Fault) -> Option<Host> {
         | Fault::Starve { host, .. }
         | Fault::Drift { host, .. }
         | Fault::HostLoss { host, .. }
-        | Fault::FlipFlop { host, .. } => Some(*host),
-        Fault::Expel { host, by } => Some(*host.max(by)),
-        Fault::Cut { from, to } | Fault::Link { from, to, .. } => Some(*from.max(to)),
-        Fault::Partition { groups } => groups.iter().flatten().max().copied(),
-        Fault::Loss { .. } | Fault::Links { .. } | Fault::Heal => None,
+        | Fault::FlipFlop { host, .. } => vec![*host],
+        Fault::Expel { host, by } => vec![*host, *by],
+        Fault::Cut { from, to } | Fault::Link { from, to, .. } => vec![*from, *to],
+        Fault::Partition { groups } => groups.concat(),
+        Fault::Loss { .. } | Fault::Links { .. } | Fault::Heal => Vec::new(),
     }
 }
