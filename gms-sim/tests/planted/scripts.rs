@@ -54,25 +54,27 @@ pub(crate) fn leavers_kept_it_connected(seed: u64) -> Scenario {
 }
 
 /// As before, but m4 lives by members that came after the last view that the next coordinator has seen: m1 misses more
-/// views than are handed on one by one, while m5 and m6 join; they and m0 leave, and m1 is in office.
+/// views than are handed on one by one, while m5 and m6 and others without weight join; m5, m6 and m0 leave, and m1 is in
+/// office.
 pub(crate) fn the_next_in_office_missed_it(seed: u64) -> Scenario {
     let mut rng = Rng::with_seed(seed);
-    let mut faults = apart(0, 4, &[1, 2, 3]);
-    let hang = 2_000 + rng.u64(0..300);
-    faults.push(at(hang, Fault::Streams { host: 1, mode: StreamMode::Hang }));
-    let joiners: Vec<usize> = (5..24).collect();
-    let mut now = hang + 50;
-    for host in &joiners {
+    let joiners = 5..24;
+    let strangers: Vec<usize> = (1..4).chain(7..joiners.end).collect();
+    let mut faults = apart(0, 4, &strangers);
+    let mut now = 2_000 + rng.u64(0..300);
+    faults.push(at(now, Fault::Streams { host: 1, mode: StreamMode::Hang }));
+    for host in joiners.clone() {
         now += 45;
-        faults.push(at(now, Fault::Start { host: *host }));
+        faults.push(at(now, Fault::Start { host }));
     }
-    let leave = now + rng.u64(100..500);
+    let leave = now + rng.u64(150..500);
     faults.extend([5, 6, 0].map(|host| at(leave, Fault::Leave { host })));
     faults.push(at(leave + 60, Fault::Streams { host: 1, mode: StreamMode::Work }));
     Scenario {
-        not_eligible: (2..24).collect(),
-        weights: (7..24).map(|host| (host, 0)).collect(),
-        ..scenario(seed, 5, 10, faults)
+        not_eligible: (2..joiners.end).collect(),
+        weights: (7..joiners.end).map(|host| (host, 0)).collect(),
+        heal_for: Duration::ZERO,
+        ..scenario(seed, 5, 6, faults)
     }
 }
 
@@ -240,11 +242,18 @@ pub(crate) fn usurper(seed: u64) -> Scenario {
     Scenario { not_eligible: (2..7).collect(), ..scenario(seed, 7, 8, faults) }
 }
 
-/// As [`expelled_among_laggards`], but m4 votes too.
-pub(crate) fn expelled_voter(seed: u64) -> Scenario {
-    let mut scenario = expelled_among_laggards(seed);
-    scenario.faults.remove(0);
-    scenario
+/// The coordinator stands still, for long and for short.
+pub(crate) fn coordinator_pauses(seed: u64) -> Scenario {
+    let mut rng = Rng::with_seed(seed);
+    let mut faults = Vec::new();
+    let mut now = 2_000;
+    while now < 8_000 {
+        faults.push(at(now, Fault::Stop { host: 0 }));
+        now += rng.u64(50..800);
+        faults.push(at(now, Fault::Continue { host: 0 }));
+        now += rng.u64(300..1_500);
+    }
+    scenario(seed, 5, 10, faults)
 }
 
 /// Members come and go while m4 is voted out, and most votes come late.
