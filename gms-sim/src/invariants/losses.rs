@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gms_core::member::ClusterId;
 use gms_core::view::ViewId;
-use gms_core::{MemberId, Timestamp, View, quorum};
+use gms_core::{MemberId, Timestamp, quorum};
 
 use crate::scenario::Fault;
 use crate::truth::{Loss, LossKind};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use gms_core::MemberId;
 use gms_core::evidence::Verdict;
 use gms_core::message::{Flags, FrameBody, Head};
 use gms_core::runtime::StepKind;
+use gms_core::{Event, MemberId, Timestamp};
 
 use crate::world::{Look, Observer};
 
@@ -17,6 +17,8 @@ pub(crate) struct ProtectedInContact {
     flags: BTreeMap<(usize, usize), Flags>,
     /// Of each asker: the verdicts that it named last.
     verdicts: BTreeMap<usize, Vec<(MemberId, Verdict)>>,
+    /// When each process installed its view: in a young one nobody can have been idle for 2 T.
+    installed: BTreeMap<usize, Timestamp>,
 }
 
 impl ProtectedInContact {
@@ -33,6 +35,10 @@ impl ProtectedInContact {
         let (me, asks) = (look.processes[by].member(), look.processes[asker].member());
         let Some(view) = look.processes[by].view() else { return Ok(()) };
         let (span, local) = (view.timing().removal_silence(), look.processes[by].clock.local(look.now));
+        let age = self.installed.get(&by).map(|at| local.since(*at));
+        if age.is_none_or(|age| age >= view.timing().member_timeout * 2) {
+            return Ok(());
+        }
         for m in view.office().take_while(|m| m.id != asks.id).filter(|m| m.id != me.id) {
             let named = self.verdicts.get(&asker).into_iter().flatten();
             // Who is proved gone is looked for by a probe, and who is idle is not named.
@@ -60,6 +66,9 @@ impl Observer for ProtectedInContact {
             return Ok(());
         }
         match kind {
+            StepKind::Event(Event::ViewInstalled(_)) => {
+                self.installed.insert(by, look.processes[by].clock.local(look.now));
+            }
             StepKind::ReceivedDatagram { datagram, .. } => self.read(look, by, &datagram.head, false),
             StepKind::ReceivedFrame { frame, .. } => self.read(look, by, &frame.head, true),
             StepKind::SentFrame { frame, .. } => match &frame.body {
@@ -92,6 +101,7 @@ mod tests {
         let mut observer = ProtectedInContact::default();
         let verdict = vec![(id(&world, office[0]), Verdict::Silent)];
         observer.verdicts.insert(office[1], verdict);
+        observer.installed.insert(office[2], world.now());
         let error = observer.promised(world.look(), office[2], office[1]).unwrap_err();
         assert!(error.contains("promised"), "{error}");
         world.inflict(Fault::Down { host: world.processes()[office[0]].host() });

@@ -239,7 +239,9 @@ pub(crate) fn usurper(seed: u64) -> Scenario {
     let link = Link { delay_min: slow, delay_mean: slow, ..Link::default() };
     let mut faults = vec![at(2_000 + rng.u64(0..200), Fault::Cut { from: 0, to: 1 })];
     faults.extend((2..7).map(|from| at(1_500, Fault::Link { from, to: 1, link: link.clone() })));
-    Scenario { not_eligible: (2..7).collect(), ..scenario(seed, 7, 8, faults) }
+    // A fresh view: in an old one the coordinator might count as idle.
+    faults.push(at(2_700, Fault::Start { host: 7 }));
+    Scenario { not_eligible: (2..8).collect(), ..scenario(seed, 7, 8, faults) }
 }
 
 /// The coordinator stands still, for long and for short.
