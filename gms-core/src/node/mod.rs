@@ -16,7 +16,6 @@ use crate::membership::joining::{JoinOutcome, Joining};
 use crate::message::{CheckAnswer, DatagramBody, FrameBody, Installation};
 use crate::outbox::Outbox;
 use crate::output::Output;
-use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 use crate::timer::WakeReason;
 use crate::view::View;
@@ -270,9 +269,7 @@ impl Node {
     }
 
     fn stop(&mut self, reason: StopReason, state: State) {
-        if !(planted::is(Planted::ExcludedGoesOn) && state == State::Excluded) {
-            self.phase = Phase::Stopped(state);
-        }
+        self.phase = Phase::Stopped(state);
         self.outputs.push_back(Output::Event(Event::Stopped { reason }));
     }
 
