@@ -13,14 +13,11 @@ fn main() {
     let (from, to) = (args.next().unwrap_or(0), args.next().unwrap_or(100));
     if to == 0 {
         let journal = Journal::of_last(usize::MAX);
-        let outcome =
-            run::run_traced(mixed::scenario(from), Box::new(journal.clone())).expect("a valid scenario");
-        for step in &outcome.world.scenario().faults {
-            println!("{step:?}");
-        }
+        let scenario = mixed::scenario(from);
+        let outcome = run::run_watched(scenario, &mut journal.clone()).expect("a valid scenario");
+        outcome.world.scenario().faults.iter().for_each(|step| println!("{step:?}"));
         journal.lines().iter().for_each(|line| println!("{line}"));
-        println!("{:?}", outcome.violation);
-        return;
+        return println!("{:?}", outcome.violation);
     }
     let begun = Instant::now();
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();

@@ -16,6 +16,7 @@ mod queue;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod shrink;
 pub mod truth;
 mod world;
 

@@ -1,10 +1,10 @@
 //! A whole run in its two phases: first faults, under which safety must hold; then everything works again, and
 //! progress must follow in bounded time.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use gms_core::Timestamp;
-use gms_core::runtime::TraceSink;
 
 use crate::invariants;
 use crate::metrics::Metrics;
@@ -37,56 +37,77 @@ pub fn run(scenario: Scenario) -> Result<Outcome, ScenarioError> {
     run_with(scenario, |_| {})
 }
 
+/// Looks at a run while it goes on.
+pub trait Spectator {
+    /// The first phase begins: what happens from here on counts, and can be traced.
+    fn begins(&mut self, world: &mut World) {
+        let _ = world;
+    }
+
+    /// A second has passed in the world, also while its members form. `Break` ends the run there.
+    fn passes(&mut self, world: &World) -> ControlFlow<()>;
+}
+
 /// Runs a scenario with all invariants; `meanwhile` looks at the world every simulated second.
 ///
 /// # Errors
 ///
 /// As [`run`].
-pub fn run_with(scenario: Scenario, mut meanwhile: impl FnMut(&World)) -> Result<Outcome, ScenarioError> {
-    let world = World::new(scenario, invariants::all())?;
-    Ok(finish(world, &mut meanwhile))
+pub fn run_with(scenario: Scenario, meanwhile: impl FnMut(&World)) -> Result<Outcome, ScenarioError> {
+    struct Meanwhile<F>(F);
+
+    impl<F: FnMut(&World)> Spectator for Meanwhile<F> {
+        fn passes(&mut self, world: &World) -> ControlFlow<()> {
+            (self.0)(world);
+            ControlFlow::Continue(())
+        }
+    }
+
+    run_watched(scenario, &mut Meanwhile(meanwhile))
 }
 
-/// Runs a scenario with all invariants and shows `sink` every step from the first phase on.
+/// Runs a scenario with all invariants before a spectator, who may end it early.
 ///
 /// # Errors
 ///
 /// As [`run`].
-pub fn run_traced(scenario: Scenario, sink: Box<dyn TraceSink>) -> Result<Outcome, ScenarioError> {
-    let mut world = World::new(scenario, invariants::all())?;
-    world.set_trace(sink);
-    Ok(finish(world, &mut |_| {}))
-}
-
-/// Both phases of a world at its beginning.
-fn finish(mut world: World, meanwhile: &mut impl FnMut(&World)) -> Outcome {
-    let end = world.now() + world.scenario().run_for;
-    stretch(&mut world, end, meanwhile, |_| false);
+pub fn run_watched(scenario: Scenario, spectator: &mut dyn Spectator) -> Result<Outcome, ScenarioError> {
+    let mut flow = ControlFlow::Continue(());
+    let mut world = World::new_watched(scenario, invariants::all(), |world| {
+        flow = spectator.passes(world);
+        flow
+    })?;
     let mut healed_after = None;
-    let heal_for = world.scenario().heal_for;
-    if !heal_for.is_zero() && world.violation().is_none() {
-        healed_after = heal(&mut world, heal_for, meanwhile);
+    if flow.is_continue() {
+        spectator.begins(&mut world);
+        let end = world.now() + world.scenario().run_for;
+        flow = stretch(&mut world, end, spectator, |_| false).map_continue(|_| ());
     }
-    if world.violation().is_none() {
+    let heal_for = world.scenario().heal_for;
+    if flow.is_continue() && !heal_for.is_zero() && world.violation().is_none() {
+        healed_after = heal(&mut world, heal_for, spectator);
+    }
+    if flow.is_continue() && world.violation().is_none() {
         world.end();
     }
-    Outcome {
+    Ok(Outcome {
         metrics: world.metrics().clone(),
         violation: world.violation().cloned(),
         healed_after,
         elapsed: world.elapsed(),
         events: world.events(),
         world,
-    }
+    })
 }
 
-fn heal(world: &mut World, span: Duration, meanwhile: &mut impl FnMut(&World)) -> Option<Duration> {
+fn heal(world: &mut World, span: Duration, spectator: &mut dyn Spectator) -> Option<Duration> {
     world.restore();
     let begun = world.now();
-    let settled =
-        stretch(world, begun + span, meanwhile, |world| invariants::unsettled(world.look()).is_none());
-    if settled {
-        return Some(world.now().since(begun));
+    let is_settled = |world: &World| invariants::unsettled(world.look()).is_none();
+    match stretch(world, begun + span, spectator, is_settled) {
+        ControlFlow::Continue(true) => return Some(world.now().since(begun)),
+        ControlFlow::Break(()) => return None,
+        ControlFlow::Continue(false) => {}
     }
     if world.violation().is_none()
         && let Some(text) = invariants::unsettled(world.look())
@@ -96,23 +117,23 @@ fn heal(world: &mut World, span: Duration, meanwhile: &mut impl FnMut(&World)) -
     None
 }
 
-/// Runs until `end` or until `holds`, second by second.
+/// Runs until `end` or until `holds`, second by second. Continues with whether it came to hold.
 fn stretch(
     world: &mut World,
     end: Timestamp,
-    meanwhile: &mut impl FnMut(&World),
+    spectator: &mut dyn Spectator,
     holds: impl Fn(&World) -> bool,
-) -> bool {
+) -> ControlFlow<(), bool> {
     while world.violation().is_none() {
         let next = (world.now() + Duration::from_secs(1)).min(end);
         world.run_until(next, |_| false);
-        meanwhile(world);
+        spectator.passes(world)?;
         if holds(world) {
-            return true;
+            return ControlFlow::Continue(true);
         }
         if world.now() >= end {
-            return false;
+            break;
         }
     }
-    false
+    ControlFlow::Continue(false)
 }

@@ -94,15 +94,21 @@ impl Scenario {
         out
     }
 
+    /// How many hosts there are on which a process is, was or will be: the next one is free.
+    pub fn hosts(&self) -> usize {
+        self.started().last().map_or(0, |host| host + 1)
+    }
+
+    /// The hosts on which processes start.
+    fn started(&self) -> BTreeSet<Host> {
+        let starts = |step: &&Step| matches!(step.fault, Fault::Start { .. } | Fault::Restart { .. });
+        let later = self.faults.iter().filter(starts).flat_map(|step| hosts_of(&step.fault));
+        later.chain(0..self.members).collect()
+    }
+
     /// The first step that is about a host on which no process ever starts, and that host.
     fn stray(&self) -> Option<(usize, Host)> {
-        let started: BTreeSet<Host> = self
-            .faults
-            .iter()
-            .filter(|step| matches!(step.fault, Fault::Start { .. } | Fault::Restart { .. }))
-            .flat_map(|step| hosts_of(&step.fault))
-            .chain(0..self.members)
-            .collect();
+        let started = self.started();
         let named = self.faults.iter().enumerate();
         let mut hosts = named.flat_map(|(n, step)| hosts_of(&step.fault).into_iter().map(move |h| (n, h)));
         hosts.find(|(_, host)| !started.contains(host))

@@ -2,6 +2,7 @@
 
 mod arrive;
 mod faults;
+mod form;
 mod observe;
 mod send;
 
@@ -20,15 +21,13 @@ use crate::network::streams::Streams;
 use crate::network::{Host, Network, address};
 use crate::process::{Birth, Process, Running};
 use crate::queue::Queue;
-use crate::scenario::{Fault, Scenario, ScenarioError, Start};
+use crate::scenario::{Fault, Scenario};
 use crate::truth::Truth;
 
 pub use observe::{Look, Observer, Violation};
 
 /// When every world begins: not zero, so that "T ago" always exists.
 const GENESIS: Timestamp = Timestamp::from_millis(3_600_000);
-/// Longest time that members of a run that begins formed are given to form.
-const FORMING_MAX: Duration = Duration::from_secs(600);
 /// Events at one instant after which time is taken to stand still.
 const EVENTS_PER_INSTANT_MAX: u64 = 2_000_000;
 
@@ -134,64 +133,6 @@ impl std::fmt::Debug for Sink {
 }
 
 impl World {
-    /// A world at its beginning: members formed or just started, and the scenario's faults planned.
-    ///
-    /// # Errors
-    ///
-    /// [`ScenarioError`] where the scenario is not valid, or its members don't form a cluster.
-    pub fn new(scenario: Scenario, observers: Vec<Box<dyn Observer>>) -> Result<Self, ScenarioError> {
-        scenario.validate()?;
-        let mut rng = Rng::with_seed(scenario.seed);
-        let net = Network::new(rng.u64(..), scenario.network.clone());
-        let truth = Truth::new(GENESIS, scenario.members, scenario.member_timeout);
-        let mut world = Self {
-            now: GENESIS,
-            began: GENESIS,
-            rng,
-            processes: Vec::new(),
-            listeners: Vec::new(),
-            net,
-            streams: Streams::default(),
-            queue: Queue::new(),
-            plans: 0,
-            truth,
-            metrics: Metrics::new(GENESIS),
-            observers,
-            sink: None,
-            violation: None,
-            spare: Vec::new(),
-            events: 0,
-            events_at_now: 0,
-            scenario,
-        };
-        for host in 0..world.scenario.members {
-            world.begin(host, 0, None);
-        }
-        if world.scenario.start == Start::Formed {
-            world.form()?;
-        }
-        world.began = world.now;
-        world.metrics = Metrics::new(world.now);
-        for step in world.scenario.faults.clone() {
-            world.queue.push(world.began + step.at, Item::Fault(Box::new(step.fault)));
-        }
-        Ok(world)
-    }
-
-    fn form(&mut self) -> Result<(), ScenarioError> {
-        let members = self.scenario.members;
-        let formed = self.run_until(self.now + FORMING_MAX, |world| world.is_in_one_view(members));
-        if let Some(violation) = &self.violation {
-            return Err(ScenarioError::Value(format!("while the members formed: {violation}")));
-        }
-        if !formed {
-            let text = format!("{members} members formed no cluster within {FORMING_MAX:?}");
-            return Err(ScenarioError::Value(text));
-        }
-        self.run_for(self.scenario.member_timeout);
-        Ok(())
-    }
-
     /// Records every step from now on.
     pub fn set_trace(&mut self, sink: Box<dyn TraceSink>) {
         self.sink = Some(Sink(sink));
