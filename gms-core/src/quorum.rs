@@ -2,6 +2,7 @@
 
 use crate::config::AUTO_RECIPIENTS_VIEW_MAX;
 use crate::member::{MemberId, Weight};
+use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 use crate::view::View;
 
@@ -19,8 +20,9 @@ pub const fn counted(place: usize, weight: Weight) -> u32 {
 
 /// Whether `part` is more than half of `whole`. Exactly half is no majority.
 //= docs/protocol.md#vw-16
-pub const fn is_majority(part: u32, whole: u32) -> bool {
-    part as u64 * 2 > whole as u64
+pub fn is_majority(part: u32, whole: u32) -> bool {
+    let part = u64::from(part) * 2 + u64::from(planted::is(Planted::HalfIsMajority));
+    part > u64::from(whole)
 }
 
 /// The smallest weight that is more than half of `whole`.

@@ -1,5 +1,7 @@
 //! The fuzz targets without a fuzzer: their corpora, and inputs mutated from these by a fixed seed.
 
+#![allow(clippy::print_stderr, reason = "says which input broke")]
+
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz;
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::health::contacts::{Contacts, Record, Shown};
 use crate::hubs;
 use crate::member::MemberId;
+use crate::planted::{self, Planted};
 use crate::quorum;
 use crate::time::Timestamp;
 use crate::view::{DigestTag, View};
@@ -38,6 +39,8 @@ pub(crate) fn connected_until(
     let until = lasts_until(view, me, contacts, accepted).max(carried);
     match pending {
         None => until,
+        Some(_) if planted::is(Planted::NextViewNotCounted) => until,
+        Some(pending) if pending.removes_me && planted::is(Planted::VictimStaysConnected) => until,
         Some(pending) if pending.removes_me => Timestamp::ZERO,
         // A leaver, or one expelled by an operator, has nothing to count in a view without it.
         Some(pending) if !pending.makes.contains(me) => until,
@@ -70,7 +73,11 @@ pub(crate) fn carried_over(old: &View, new: &View, me: &MemberId, contacts: &Con
 fn lasts_until(view: &View, me: &MemberId, contacts: &Contacts, accepted: Option<DigestTag>) -> Timestamp {
     let valid = view.timing().member_timeout;
     let counts = |shown: Shown| {
+        let is_newer = shown.view > view.id();
+        let is_other = shown.view == view.id();
         shown.view < view.id()
+            || planted::is(Planted::NewerEchoesCount) && is_newer
+            || planted::is(Planted::OtherAcceptedCounts) && is_other
             || (shown.view == view.id() && (shown.accepted.is_none() || shown.accepted == accepted))
     };
     if hubs::borrows(view, me) {

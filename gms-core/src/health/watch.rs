@@ -12,6 +12,7 @@ use crate::health::clearing::Clearings;
 use crate::hubs;
 use crate::member::MemberId;
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::quorum;
 use crate::ring;
 use crate::scene::Scene;
@@ -213,11 +214,15 @@ impl Watch {
     //= docs/protocol.md#fd-18
     //= docs/protocol.md#fd-27
     fn accusable(&self, scene: Scene<'_>, known: Knowledge<'_>, failed: &[MemberId]) -> Vec<MemberId> {
-        if failed.is_empty() || scene.isolated || scene.sick {
+        let isolated = scene.isolated && !planted::is(Planted::IsolatedAccuses);
+        if failed.is_empty() || isolated || scene.sick {
             return Vec::new();
         }
         let own = scene.view.weight_of(&scene.me.id);
-        if scene.view.len() == 2 || quorum::is_majority(own, scene.view.weight()) {
+        if planted::is(Planted::DeafAccuses)
+            || scene.view.len() == 2
+            || quorum::is_majority(own, scene.view.weight())
+        {
             return failed.to_vec();
         }
         let others = scene.others().filter(|m| !failed.contains(&m.id) && !(known.is_suspect)(&m.id));

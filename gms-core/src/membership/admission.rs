@@ -19,6 +19,7 @@ use crate::member::{Member, MemberId, ShortId};
 use crate::message::{ClusterInfo, FrameBody, JoinRefusal, RequestId};
 use crate::outbox::Outbox;
 use crate::output::ProbeId;
+use crate::planted::{self, Planted};
 use crate::quorum;
 use crate::scene::Scene;
 use crate::time::Timestamp;
@@ -192,7 +193,9 @@ impl Admission {
         let mut weight_left = heard.saturating_sub(total - heard);
         for candidate in self.queue.iter().filter(|c| c.is_proved(scene)) {
             let weight = u32::from(candidate.member.weight.get());
-            let fits = weight < weight_left || (scene.view.len() == 1 && found.joiners.is_empty());
+            let fits = weight < weight_left
+                || planted::is(Planted::JoinersUnlimited)
+                || (scene.view.len() == 1 && found.joiners.is_empty());
             if !fits {
                 break;
             }

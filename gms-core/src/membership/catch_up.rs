@@ -7,6 +7,7 @@ use crate::hubs;
 use crate::member::{MemberId, ShortId};
 use crate::message::FrameBody;
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::scene::Scene;
 use crate::time::Timestamp;
 use crate::view::ViewId;
@@ -42,6 +43,9 @@ impl CatchUp {
     /// Somebody showed a higher number, or said that this member is out.
     //= docs/protocol.md#vw-4
     pub(crate) fn note(&mut self, scene: Scene<'_>, shown: ViewId, by: Option<MemberId>) {
+        if planted::is(Planted::BehindForEver) {
+            return;
+        }
         let ask_at = scene.now + PATIENCE.min(scene.timing().heartbeat_interval / 4);
         match &mut self.wanted {
             Some(wanted) => {

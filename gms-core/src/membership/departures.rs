@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::member::{Member, MemberId};
 use crate::message::{Decided, FrameBody, Installation};
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::quorum;
 use crate::view::View;
 
@@ -30,7 +31,7 @@ impl Departures {
     pub(crate) fn handle_installed(&mut self, from: MemberId, out: &mut Outbox) -> bool {
         self.holders.insert(from);
         let weight = quorum::weight_of(&self.view, |m| self.holders.contains(m));
-        let held = quorum::is_majority(weight, self.view.weight());
+        let held = quorum::is_majority(weight, self.view.weight()) || planted::is(Planted::LeaversLetGoEarly);
         if held {
             self.let_go(out);
         }

@@ -8,6 +8,7 @@ use crate::hubs;
 use crate::member::MemberId;
 use crate::message::{CheckId, FenceTarget, FrameBody};
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::quorum;
 use crate::scene::Scene;
 use crate::time::Timestamp;
@@ -153,8 +154,11 @@ impl Fencing {
 
     fn votes_of_all(&self, scene: Scene<'_>, member: &MemberId, asked: &Asked) -> FenceState {
         let granted: BTreeSet<&MemberId> = asked.granted.iter().collect();
-        let granted = |m: &MemberId| m != member && granted.contains(m);
-        let is_enough = |weight| quorum::is_majority(weight, scene.view.weight());
+        let granted = |m: &MemberId| {
+            if m == member { planted::is(Planted::SuspectVotes) } else { granted.contains(m) }
+        };
+        let is_enough =
+            |weight| quorum::is_majority(weight, scene.view.weight()) || planted::is(Planted::NoFences);
         if is_enough(quorum::weight_of(scene.view, granted)) {
             return FenceState::Ready;
         }

@@ -8,6 +8,7 @@ use crate::config::HeartbeatRecipients;
 use crate::hubs;
 use crate::member::MemberId;
 use crate::message::Installation;
+use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 use crate::view::{Digest, View, ViewId};
 
@@ -148,7 +149,8 @@ impl History {
         let has_shown = newest_shown >= base.id();
         // Views that are not known may have had hubs, unless none of this cluster's ever has.
         let never_carries = base.timing().heartbeat_recipients == HeartbeatRecipients::All;
-        let mut until = if has_shown && never_carries { Timestamp::ZERO } else { self.gap_at + settle };
+        let no_wait = has_shown && never_carries || planted::is(Planted::NoWaitAfterGap);
+        let mut until = if no_wait { Timestamp::ZERO } else { self.gap_at + settle };
         let mut counts_alike = true;
         let mut common: Vec<MemberId> = hubs::first_in_office(base).map(|m| m.id).collect();
         for replaced in self.replaced.iter().rev() {
@@ -160,7 +162,8 @@ impl History {
             counts_alike &= hubs::borrows(view, suspect) == hubs::borrows(base, suspect)
                 && (!hubs::borrows(base, suspect) || !common.is_empty());
             let may_count_in_it = !has_shown && replaced.id >= newest_shown;
-            if (may_count_in_it || !counts_alike) && !hubs::covers(view, suspect, granted) {
+            let must_cover = (may_count_in_it || !counts_alike) && !planted::is(Planted::NoSettling);
+            if must_cover && !hubs::covers(view, suspect, granted) {
                 until = until.max(replaced.at + settle);
             }
         }

@@ -11,6 +11,7 @@ use crate::evidence::Verdict;
 use crate::member::MemberId;
 use crate::message::{Ballot, FrameBody, Refusal};
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::quorum;
 use crate::scene::Scene;
 use crate::time::Timestamp;
@@ -108,6 +109,7 @@ impl Proposer {
                     // Nobody can have accepted what does not apply to the base; whoever says so is not believed.
                     let is_sound = |found: &&(Ballot, Change)| scene.view.apply(&found.1).is_ok();
                     let found = promised.values().flatten().filter(is_sound).max_by_key(|(b, _)| *b);
+                    let found = found.filter(|_| !planted::is(Planted::AcceptedIgnored));
                     let value = found.map(|(_, change)| change.clone());
                     self.retry_at = None;
                     self.stage = Stage::Promised { ballot, value };
@@ -124,11 +126,18 @@ impl Proposer {
                     Plan::Nothing => self.stand_down(),
                 }
             }
-            Stage::Preparing { change, accepted, .. } => {
+            Stage::Preparing { ballot, change, accepted } => {
                 let weight = quorum::weight_of(scene.view, |m| accepted.contains(m));
                 //= docs/protocol.md#vw-3
-                if quorum::is_majority(weight, scene.view.weight()) {
+                let is_one_enough = planted::is(Planted::OneVoteDecides) && !accepted.is_empty();
+                if is_one_enough || quorum::is_majority(weight, scene.view.weight()) {
                     return Some(Arc::clone(change));
+                }
+                if planted::is(Planted::ValueChanges)
+                    && let Plan::Ready(other) = plan()
+                {
+                    let (ballot, accepted) = (*ballot, accepted.clone());
+                    self.stage = Stage::Preparing { ballot, change: Arc::new(other), accepted };
                 }
                 self.resend(scene, acting, out);
             }

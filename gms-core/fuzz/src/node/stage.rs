@@ -247,7 +247,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Looks at the node from outside.
-    pub fn look(&mut self) {
+    pub fn look(&self) {
         self.judge.look(self.now, &self.node);
     }
 

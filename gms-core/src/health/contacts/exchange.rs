@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::message::{Echo, Flags, Head};
+use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 use crate::view::{DigestTag, ViewId};
 
@@ -115,7 +116,7 @@ impl Exchange {
 
     /// The echo of the newest datagram, noted as given.
     pub(super) fn take_echo(&mut self, now: Timestamp) -> Option<Echo> {
-        if self.echo_withheld {
+        if self.echo_withheld && !planted::is(Planted::EchoAfterGrant) {
             return None;
         }
         let (number, received) = self.newest?;
@@ -166,7 +167,7 @@ impl Exchange {
         let lent = |ms| Duration::from_millis(u64::from(ms)) + Duration::from_micros(u64::from(echo.age_us));
         self.remember_echo(Echoed {
             shown: Shown { view: head.view, accepted: head.accepted },
-            sent,
+            sent: if planted::is(Planted::EchoCountsFromArrival) { at } else { sent },
             lent_for: head.quorate_for_ms.filter(|ms| *ms > 0).map_or(Duration::ZERO, lent),
         });
         Some(sent)

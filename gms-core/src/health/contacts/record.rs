@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::member::MemberId;
 use crate::message::{Answers, Echo, Flags, Head};
+use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 use crate::view::ViewId;
 
@@ -205,7 +206,7 @@ impl Record {
         received_at: Timestamp,
     ) -> Contact {
         let fresh = self.exchange_mut().take_number(head.number, received_at);
-        self.handle_head(place, head, answers, fresh, received_at)
+        self.handle_head(place, head, answers, fresh || planted::is(Planted::StaleIsContact), received_at)
     }
 
     /// Takes a frame from it into account. Streams have numbers of their own.

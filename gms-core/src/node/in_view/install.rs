@@ -13,6 +13,7 @@ use crate::membership::announce::GiveWay;
 use crate::membership::proposer::Proposer;
 use crate::message::{ClusterInfo, Decided, FrameBody, Head, Installation};
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 use crate::view::{Change, View, ViewId};
 
@@ -112,7 +113,9 @@ impl InView {
         let new_senders = self.settle_reach(now);
         self.acceptor = Acceptor::default();
         self.proposer = Proposer::new();
-        self.fencing.reset();
+        if !planted::is(Planted::FencesOutliveBase) {
+            self.fencing.reset();
+        }
         self.desk.reset(out);
         self.catch_up.handle_view_installed(self.view.id());
         self.installed_at = now;
@@ -181,7 +184,8 @@ impl InView {
         out: &mut Outbox,
     ) {
         let is_acting = self.leaves_by.is_none() && self.is_in_office();
-        if self.history.knew(&member.id) && !self.view.contains(&member.id) {
+        let knew = self.history.knew(&member.id) && !planted::is(Planted::IdsComeBack);
+        if knew && !self.view.contains(&member.id) {
             let reason = crate::message::JoinRefusal::IdInUse;
             return out.reply(reply, member.id.short(), FrameBody::JoinRefused { reason });
         }
