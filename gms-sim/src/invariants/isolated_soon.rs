@@ -22,7 +22,7 @@ impl IsolatedSoon {
         for removed in gone.chain(change.expelled.iter().map(|e| &e.member)) {
             let Some(process) = look.process_of(&removed.id) else { continue };
             let local = look.processes[process].clock.local(look.now);
-            self.limits.entry(process).or_insert(local + change.view.timing().member_timeout);
+            self.limits.entry(process).or_insert_with(|| local + change.view.timing().member_timeout);
             self.judge(look, process)?;
         }
         Ok(())

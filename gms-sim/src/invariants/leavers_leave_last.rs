@@ -99,6 +99,7 @@ mod tests {
             flags: Flags::default(),
             number: 1,
             echo: None,
+            quorate_for_ms: None,
         };
         let body = FrameBody::Install(Installation::Changes(vec![Decided { change, digest }]));
         let frame = Frame { head, body };

@@ -57,9 +57,9 @@ mod tests {
             whole.cluster(),
             whole.cluster_name().to_owned(),
             whole.timing().clone(),
-            members[0].clone(),
+            gms_core::Member::clone(&members[0]),
         );
-        let judged = |joined: &[gms_core::Member]| {
+        let judged = |joined: &[std::sync::Arc<gms_core::Member>]| {
             let mut observer = NewcomersAreFew::default();
             observer.step(world.look(), 0, &StepKind::Event(&first(&founding.clone().into()))).unwrap();
             let change = Change { joined: joined.to_vec(), ..Change::empty(&founding) };

@@ -21,11 +21,9 @@ impl Observer for OneCheckAtATime {
     fn step(&mut self, look: Look<'_>, by: usize, kind: &StepKind<'_>) -> Result<(), String> {
         let StepKind::Event(event) = kind else { return Ok(()) };
         match event {
-            Event::FinalCheckStarted { member, .. } => {
-                if !self.running.insert((by, member.id)) {
-                    let me = &look.processes[by].member().name;
-                    return Err(format!("{me} checks {} while it checks it", member.name));
-                }
+            Event::FinalCheckStarted { member, .. } if !self.running.insert((by, member.id)) => {
+                let me = &look.processes[by].member().name;
+                return Err(format!("{me} checks {} while it checks it", member.name));
             }
             Event::FinalCheckPassed { member, .. } | Event::FinalCheckFailed { member, .. } => {
                 self.running.remove(&(by, member.id));
