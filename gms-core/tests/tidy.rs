@@ -122,7 +122,9 @@ fn planted_faults_are_used_listed_and_never_shipped() {
         let shipped = file.text.split("[dev-dependencies]").next().unwrap_or_default();
         let is_core = file.name == "gms-core/Cargo.toml";
         let named = lines_with(&file.name, shipped, &["planted"]).into_iter();
-        wrong.extend(named.filter(|line| !is_core || !(line.contains("planted = []") || line.contains(": #"))));
+        wrong.extend(
+            named.filter(|line| !is_core || !(line.contains("planted = []") || line.contains(": #"))),
+        );
     }
     expect_none("planted faults", wrong);
 }
