@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use gms_core::event::Subject;
 use gms_core::evidence::{Evidence, Finding, Verdict};
-use gms_core::member::ShortId;
 use gms_core::message::{CheckId, DatagramBody};
 use gms_core::runtime::StepKind;
 use gms_core::{Event, MemberId};
@@ -16,8 +15,6 @@ use crate::world::{Look, Observer};
 pub(crate) struct VerdictsFollow {
     /// Per checker and suspect: the check that asked verifiers last, and whether one of them saw life.
     asked: BTreeMap<(usize, MemberId), (CheckId, bool)>,
-    /// Newest number of a datagram, per receiver and sender: what comes late is not heard.
-    newest: BTreeMap<(usize, ShortId), u64>,
 }
 
 impl VerdictsFollow {
@@ -53,12 +50,8 @@ impl Observer for VerdictsFollow {
                 }
             }
             StepKind::ReceivedDatagram { datagram, .. } => {
-                let newest = self.newest.entry((by, datagram.head.sender)).or_default();
-                let is_news = datagram.head.number > *newest;
-                *newest = datagram.head.number.max(*newest);
                 if let DatagramBody::VerifyReply { check, suspect, finding: Finding::Alive } = &datagram.body
-                    && let Some(asked) =
-                        self.asked.get_mut(&(by, *suspect)).filter(|a| is_news && a.0 == *check)
+                    && let Some(asked) = self.asked.get_mut(&(by, *suspect)).filter(|a| a.0 == *check)
                 {
                     asked.1 = true;
                 }

@@ -54,7 +54,8 @@ static VIEWS: Workload = plain("views change while votes come", scripts::views_c
 static BROKEN: Workload = plain("silent and broken", scripts::silent_and_broken);
 static LOST: Workload = plain("a lost host", scripts::lost_host);
 static USURPER: Workload = plain("a usurper", scripts::usurper);
-static VOTED: Workload = plain("heard after the vote", scripts::heard_after_the_vote);
+static BESIDE: Workload = plain("lost after another", scripts::lost_after_another);
+static STAR: Workload = plain("the middle of a star", scripts::the_middle_of_a_star);
 static PAUSES: Workload = plain("a coordinator pauses", scripts::coordinator_pauses);
 static DEAF: Workload = Workload {
     name: "deaf",
@@ -82,10 +83,10 @@ pub(crate) static CASES: &[Case] = &[
     case(&[AliveIsIgnored], &CLEARED, 8, FOLLOWS),
     case(&[OneRefusalIsProof], &MIXED, 24, EVIDENCE),
     case(&[ResetIsRefusal], &BROKEN, 8, "who is taken for gone is gone"),
-    case(&[VerdictBeforeR], &BEHIND, 8, FOLLOWS),
+    case(&[VerdictBeforeR], &BESIDE, 8, FOLLOWS),
     case(&[ChecksReplaceEachOther], &LEAVERS, 8, "one final check of a member at a time"),
     case(&[PauseUnnoticed], &PAUSES, 8, "pauses are noticed"),
-    case(&[DeafAccuses], &LEAVERS, 24, JUDGE),
+    case(&[DeafAccuses], &STAR, 8, JUDGE),
     case(&[AcceptedIsAlive], &LOST, 8, "who dies is out in time"),
     case(&[ValueChanges], &PARTED, 8, "only the coordinator proposes unasked, and a ballot has one value"),
     case(&[PromiseForgotten], &RETURNS, 30, ONE_VIEW),
@@ -109,7 +110,7 @@ pub(crate) static CASES: &[Case] = &[
     case(&[FenceBeforeR], &BEHIND, 8, HONEST),
     case(&[EchoNotWaitedFor], &BEHIND, 8, HONEST),
     case(&[NoHold], &DEAF, 8, "who hears nobody is out in time"),
-    case(&[FenceTakenBack], &VOTED, 24, HONEST),
+    case(&[FenceTakenBack], &EXPELLED, 20, HONEST),
     case(&[EchoAfterGrant], &PARTED, 8, HONEST),
     case(&[FencesOutliveBase], &VIEWS, 12, "fences count in their base"),
     case(&[NoSettling], &LEAVERS, 24, ISOLATED),

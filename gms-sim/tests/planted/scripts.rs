@@ -67,7 +67,9 @@ pub(crate) fn the_next_in_office_missed_it(seed: u64) -> Scenario {
         now += 45;
         faults.push(at(now, Fault::Start { host }));
     }
-    let leave = now + rng.u64(150..500);
+    let leave = now + rng.u64(250..600);
+    // It misses the view that they leave behind, in which it would know that it is alone.
+    faults.push(at(leave - 20, Fault::Streams { host: 4, mode: StreamMode::Hang }));
     faults.extend([5, 6, 0].map(|host| at(leave, Fault::Leave { host })));
     faults.push(at(leave + 60, Fault::Streams { host: 1, mode: StreamMode::Work }));
     Scenario {
@@ -203,19 +205,6 @@ pub(crate) fn deaf_is_still_in(world: &World) -> bool {
     is_time && others().any(|view| view.members().iter().any(|m| is_it(&m.member.id)))
 }
 
-/// m4 is cut off for about as long as it takes to be voted out, on a network on which votes take their time.
-pub(crate) fn heard_after_the_vote(seed: u64) -> Scenario {
-    let mut rng = Rng::with_seed(seed);
-    let delay = Duration::from_millis(60);
-    let link = Link { delay_min: delay, delay_mean: delay * 3 / 2, ..Link::default() };
-    let faults = vec![
-        at(500, Fault::Links { link }),
-        at(2_000, Fault::Down { host: 4 }),
-        at(2_000 + rng.u64(1_250..2_200), Fault::Up { host: 4 }),
-    ];
-    scenario(seed, 5, 8, faults)
-}
-
 /// m4 is silent, and its connections break.
 pub(crate) fn silent_and_broken(seed: u64) -> Scenario {
     let mut rng = Rng::with_seed(seed);
@@ -230,6 +219,25 @@ pub(crate) fn silent_and_broken(seed: u64) -> Scenario {
 pub(crate) fn lost_host(seed: u64) -> Scenario {
     let host = usize::try_from(seed % 5).expect("below 5");
     scenario(seed, 5, 8, vec![at(4_000 + seed * 37 % 200, Fault::Down { host })])
+}
+
+/// A process dies, and a host is off the network soon after: it is looked at together with the other, long before its time.
+pub(crate) fn lost_after_another(seed: u64) -> Scenario {
+    let mut rng = Rng::with_seed(seed);
+    let faults =
+        vec![at(4_000, Fault::Crash { host: 5 }), at(4_500 + rng.u64(0..200), Fault::Down { host: 4 })];
+    scenario(seed, 6, 8, faults)
+}
+
+/// All hear m0 and nobody else: they are isolated and say so, which is no contact.
+pub(crate) fn the_middle_of_a_star(seed: u64) -> Scenario {
+    let mut rng = Rng::with_seed(seed);
+    let cut = 2_000 + rng.u64(0..500);
+    let faults = (1..5).flat_map(|host| {
+        let others: Vec<usize> = (host + 1..5).collect();
+        apart(cut, host, &others)
+    });
+    scenario(seed, 5, 7, faults.collect())
 }
 
 /// m1 does not hear the coordinator, and hears late what the others know of it.

@@ -62,6 +62,10 @@ impl InView {
             return;
         }
         if change.removes(&self.me.id) {
+            if planted::is(Planted::ExcludedGoesOn) {
+                let (view, cause) = (change.makes(), cause_of(change, &self.me.id));
+                return out.event(Event::Excluded { view, cause });
+            }
             self.end = Some(End::Excluded(change.makes(), cause_of(change, &self.me.id)));
             return;
         }
