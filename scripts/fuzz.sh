@@ -27,7 +27,7 @@ CARGO_TARGET_DIR=$folder RUSTFLAGS="$flags -Cllvm-args=-simplifycfg-branch-fold-
 fuzzer() {
     local target=$1
     shift
-    "$folder/$triple/release/$target" -rss_limit_mb=1024 -timeout=10 -max_len=4096 \
+    "$folder/$triple/release/$target" -rss_limit_mb=1024 -timeout=120 -max_len=4096 \
         -artifact_prefix="$folder/failed/" "$@"
 }
 

@@ -89,6 +89,7 @@ fn stories() -> Vec<(String, Vec<u8>)> {
     const PREPARE: [u8; 14] = [FRAME, 1, 0, 0, 18, 0, 1, 0, 0, 5, 0, 0, 0, 0];
     const INSTALL: [u8; 14] = [FRAME, 1, 0, 0, 23, 0, 0, 0, 5, 0, 0, 0, 0, 0];
     const PROMISE: [u8; 11] = [FRAME, 1, 0, 0, 16, 0, 2, 2, 0, 0, 0];
+    const KNOCK: [u8; 8] = [DATAGRAM, 11, 0, 0, 0, 0, 0, 0];
     const SICK: [u8; 4] = [7, 0, 11, 1];
     const ASKED: [u8; 3] = [10, 0, 0];
     const COORDINATOR_OF_5: [u8; 4] = [2, 3, 0, 0];
@@ -127,6 +128,7 @@ fn stories() -> Vec<(String, Vec<u8>)> {
         ("joins-others", all(&[&[1, 1, 0, 0], &[0, 3, 1].repeat(40)])),
         ("expels-at-length", all(&[&COORDINATOR_OF_5, &settled, &lengthy, &settled, &settled])),
         ("last-number", all(&[&[1, 1, 0, 0], &last_view, &INSTALL, &settled, &changes])),
+        ("stranger-knocks", all(&[&SECOND_OF_6, &settled, &PREPARE, &KNOCK, &settled])),
         ("promised-nonsense", all(&[&SECOND_OF_6, &settled, &nonsense, &silence.repeat(10)])),
         ("founds", all(&[&SEEDED, &[0, 3, 1, 3, 1].repeat(20)])),
     ]
