@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 use crate::view::View;
 
 /// The records of the installed view's members, in view order; the own record stands at its place, unused.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Contacts {
     records: Vec<Record>,
     /// Place by short id, sorted: looked up for every message.

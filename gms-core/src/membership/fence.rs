@@ -13,7 +13,7 @@ use crate::outbox::Outbox;
 use crate::time::Timestamp;
 use crate::view::View;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Hold {
     asker: MemberId,
     check: CheckId,
@@ -24,7 +24,7 @@ struct Hold {
 }
 
 /// The fences asked of this member in its installed view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fences {
     holds: BTreeMap<MemberId, Hold>,
 }

@@ -22,7 +22,7 @@ pub(crate) struct Silent {
     pub(crate) began: Timestamp,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Asked {
     check: CheckId,
     began: Timestamp,
@@ -46,7 +46,7 @@ pub(crate) enum FenceState {
 }
 
 /// The fences that this member asks for, in its installed view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fencing {
     asked: BTreeMap<MemberId, Asked>,
     retry_at: Option<Timestamp>,

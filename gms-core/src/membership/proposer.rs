@@ -38,7 +38,7 @@ pub(crate) enum Plan {
     Ready(Change),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Stage {
     Idle,
     Promising { ballot: Ballot, promised: BTreeMap<MemberId, Option<(Ballot, Change)>> },
@@ -47,7 +47,7 @@ enum Stage {
 }
 
 /// Drives one view's successor to a decision.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Proposer {
     stage: Stage,
     /// The highest ballot that was used here or that somebody named as promised: the next one is above it, so that one
@@ -332,5 +332,7 @@ impl Proposer {
     }
 }
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
