@@ -5,8 +5,10 @@
 //! what must hold in each state that can be reached. It also knows faults to plant, which must be found.
 
 mod agreement;
+mod fencing;
 mod cluster;
 mod report;
+mod watched;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
