@@ -358,4 +358,6 @@ pub(super) fn draw_cluster_id(me: MemberId, rng: &mut Rng) -> ClusterId {
 }
 
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;

@@ -219,7 +219,7 @@ impl InView {
         let pending = self.acceptor.accepted().map(|a| Pending {
             tag: a.digest.tag(),
             makes: &a.makes,
-            removes_me: a.change.removes_crashed(&self.me.id),
+            removes_me: a.change.evicts(&self.me.id),
         });
         let until = isolation::connected_until(&self.view, &self.me.id, &self.contacts, pending);
         let Some(change) = self.isolation.update(now, until) else { return };

@@ -29,6 +29,10 @@ struct Agreement {
     rounds: Vec<u32>,
     /// How many views are decided one after the other.
     views: u64,
+    /// Whether decisions are sent to the others.
+    spreads: bool,
+    /// Whether members say why they do not vote, and proposers may give up.
+    refuses: bool,
     flaw: Flaw,
 }
 
@@ -88,7 +92,9 @@ impl Model for Agreement {
                 continue;
             }
             steps.extend((0..self.wishes).map(|wish| Step::Act { who, wish }));
-            steps.push(Step::Yield { who });
+            if self.refuses {
+                steps.push(Step::Yield { who });
+            }
         }
         steps.extend(world.sent().enumerate().map(|(place, e)| Step::Arrive {
             place,
@@ -112,6 +118,7 @@ impl Model for Agreement {
             Step::Arrive { place, .. } => next.arrive(place, self.flaw),
             Step::Forget { who } => next.change_voter(who, |voter| voter.acceptor = Acceptor::default()),
         }
+        next.withhold(self.spreads, self.refuses);
         self.is_within_rounds(&next).then_some(next)
     }
 
@@ -119,7 +126,10 @@ impl Model for Agreement {
         let mut properties = vec![
             Property::always(ONE_VIEW, |_, world: &World| {
                 let decided = |d: &super::cluster::Decision, number| d.makes.0 == number;
-                let is_one = world.decisions.windows(2).all(|d| d[0].makes != d[1].makes || d[0].digest == d[1].digest);
+                let is_one = world
+                    .decisions
+                    .windows(2)
+                    .all(|d| d[0].makes != d[1].makes || d[0].digest == d[1].digest);
                 is_one
                     && world.voters().filter(|v| v.view.number() > 2).all(|v| {
                         let mut made = world.decisions.iter().filter(|d| decided(d, v.view.number()));
@@ -133,19 +143,28 @@ impl Model for Agreement {
                     before.map_or(first, |b| b.digest) == d.base
                 })
             }),
-            Property::sometimes("everybody holds the last view", |model: &Self, world: &World| {
-                world.voters().all(|v| v.gone || v.view.number() == model.last_view())
-            }),
         ];
         if self.proposers.len() > 1 {
-            properties.push(Property::sometimes("a successor finishes what it found", |model: &Self, world: &World| {
-                let first = model.first_view();
-                let wishes = |who| (0..model.wishes).map(move |w| (who, w));
-                let of_first = |d: &super::cluster::Decision| {
-                    wishes(model.proposers[0]).any(|(who, w)| model.wish(&first, who, w).digest() == d.digest)
-                };
-                world.decisions.iter().any(|d| d.by != model.proposers[0] && of_first(d))
-            }));
+            properties.push(Property::sometimes(
+                "a successor finishes what it found",
+                |model: &Self, world: &World| {
+                    let first = model.first_view();
+                    let wishes = |who| (0..model.wishes).map(move |w| (who, w));
+                    let of_first = |d: &super::cluster::Decision| {
+                        wishes(model.proposers[0])
+                            .any(|(who, w)| model.wish(&first, who, w).digest() == d.digest)
+                    };
+                    world.decisions.iter().any(|d| d.by != model.proposers[0] && of_first(d))
+                },
+            ));
+        }
+        if self.spreads {
+            properties.push(Property::sometimes(
+                "everybody holds the last view",
+                |model: &Self, world: &World| {
+                    world.voters().all(|v| v.gone || v.view.number() == model.last_view())
+                },
+            ));
         }
         if self.leaver.is_some() {
             properties.push(Property::always(HELD, |model: &Self, world: &World| {
@@ -175,6 +194,8 @@ fn three() -> Agreement {
         leaver: None,
         rounds: vec![0, 1, 0],
         views: 1,
+        spreads: false,
+        refuses: false,
         flaw: Flaw::None,
     }
 }
@@ -184,26 +205,48 @@ fn three() -> Agreement {
 //= docs/protocol.md#vw-3
 //= docs/protocol.md#vw-8
 fn two_proposers_among_three_members_decide_one_view() {
-    holds("agreement, 3 members", three());
+    holds("agreement, 2 ballots", three());
     if is_full() {
-        let long = std::env::var("GMS_MODEL_CASE").unwrap_or_default();
-        if long.contains('a') {
-            holds("agreement, 3 members, 3 ballots", Agreement { rounds: vec![1, 1, 0], ..three() });
-        }
+        holds("agreement, 2 ballots, 2 wishes, refusals", Agreement { wishes: 2, refuses: true, ..three() });
+        holds("agreement, 3 ballots", Agreement { rounds: vec![1, 1, 0], ..three() });
+        let all = Agreement { proposers: vec![0, 1, 2], rounds: vec![0, 1, 1], ..three() };
+        holds("agreement, 3 proposers", all);
+        let four = Agreement { weights: vec![10; 4], rounds: vec![0, 1, 0, 0], ..three() };
+        holds("agreement, 4 members", four);
     }
 }
 
 #[test]
 fn faults_planted_around_the_voters_break_agreement() {
     for flaw in [Flaw::Forgetful, Flaw::BlindSuccessor, Flaw::OwnWeights] {
-        breaks(&format!("agreement, 3 members, {flaw:?}"), Agreement { flaw, ..three() }, ONE_VIEW);
+        breaks(&format!("agreement, {flaw:?}"), Agreement { flaw, ..three() }, ONE_VIEW);
+    }
+}
+
+#[test]
+//= docs/protocol.md#vw-2
+//= docs/protocol.md#vw-5
+fn views_that_follow_each_other_are_one_chain() {
+    let chain = Agreement { proposers: vec![0], rounds: vec![0; 3], views: 2, spreads: true, ..three() };
+    holds("two views", chain.clone());
+    if is_full() {
+        holds("two views, 2 ballots", Agreement { proposers: vec![0, 1], rounds: vec![0, 1, 0], ..chain });
     }
 }
 
 #[test]
 //= docs/protocol.md#vw-3
 fn leavers_are_let_go_when_the_new_view_is_held() {
-    let leave = Agreement { leaver: Some(2), proposers: vec![0], ..three() };
-    holds("leave, 3 members", leave.clone());
-    breaks("leave, 3 members", Agreement { flaw: Flaw::HastyGoodbye, ..leave }, HELD);
+    let leave =
+        Agreement { leaver: Some(0), proposers: vec![0], rounds: vec![0; 3], spreads: true, ..three() };
+    holds("the coordinator leaves", leave.clone());
+    breaks("the coordinator leaves", Agreement { flaw: Flaw::HastyGoodbye, ..leave.clone() }, HELD);
+    let four = Agreement { leaver: Some(3), weights: vec![10; 4], rounds: vec![0; 4], ..leave.clone() };
+    holds("one of four leaves", four);
+    if is_full() {
+        holds(
+            "the coordinator leaves, 2 ballots",
+            Agreement { proposers: vec![0, 1], rounds: vec![0, 1, 0], ..leave },
+        );
+    }
 }

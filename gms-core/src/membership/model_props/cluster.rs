@@ -184,6 +184,15 @@ impl World {
         self.forget_the_useless();
     }
 
+    /// Loses what a run leaves out.
+    pub(super) fn withhold(&mut self, spreads: bool, refuses: bool) {
+        self.sent.retain(|(_, e)| match &e.body {
+            FrameBody::Install(_) => spreads,
+            FrameBody::Refused { .. } => refuses,
+            _ => true,
+        });
+    }
+
     /// Drops messages that can change nothing any more, whenever they arrive: what differs only in these is one state.
     fn forget_the_useless(&mut self) {
         let mut sent = std::mem::take(&mut self.sent);
@@ -269,7 +278,8 @@ impl World {
                 promised: voter.acceptor.promised(),
                 has_accepted: voter.acceptor.accepted().is_some(),
             };
-            let counted = if flaw == Flaw::OwnWeights { own_weights(&voter.view, who) } else { (*voter.view).clone() };
+            let counted =
+                if flaw == Flaw::OwnWeights { own_weights(&voter.view, who) } else { (*voter.view).clone() };
             let contacts = Contacts::default();
             let scene = scene(&me, &counted, &contacts);
             voter.proposer.advance(scene, acting, votes, plan, &mut out)
@@ -339,7 +349,9 @@ impl World {
                     voter.proposer.handle_refused(scene, ballot, &why, &mut rng);
                 }
                 FrameBody::Install(Installation::Changes(changes)) => {
-                    changes.into_iter().for_each(|decided| voter.take_decided(who, sender, &decided, &mut out));
+                    changes
+                        .into_iter()
+                        .for_each(|decided| voter.take_decided(who, sender, &decided, &mut out));
                 }
                 FrameBody::Installed { view } => voter.installed(from, view, &mut out),
                 _ => {}
@@ -363,7 +375,8 @@ impl World {
         for m in next.members().iter().filter(|m| old.contains(&m.member.id) && m.member.id != me) {
             out.frame(m.member.id, FrameBody::Install(Installation::Changes(vec![decided.clone()])));
         }
-        let leavers = change.left.iter().filter(|l| **l != me).filter_map(|l| old.member(l).cloned()).collect();
+        let leavers =
+            change.left.iter().filter(|l| **l != me).filter_map(|l| old.member(l).cloned()).collect();
         let mut departures = Departures::new(Arc::clone(&next), decided, leavers);
         self.change_voter(who, |voter| {
             if flaw == Flaw::HastyGoodbye {
@@ -394,7 +407,13 @@ impl Voter {
         PromiseDesk::default().handle_promise(scene, &mut self.acceptor, question, out);
     }
 
-    fn accept(&mut self, proposer: crate::member::MemberId, ballot: Ballot, change: Change, out: &mut Outbox) {
+    fn accept(
+        &mut self,
+        proposer: crate::member::MemberId,
+        ballot: Ballot,
+        change: Change,
+        out: &mut Outbox,
+    ) {
         let Ok(makes) = self.view.apply(&change) else { return };
         let base = self.view.id();
         let answer = match self.acceptor.accept(NOW, ballot, &Arc::new(change), &Arc::new(makes)) {

@@ -6,6 +6,7 @@ use super::report::{breaks, holds};
 use super::watched::{Flaw, Scenery, Setting};
 use super::{is_full, phantom};
 use crate::testing::id;
+use crate::view::{Change, Expelled};
 
 /// Bounds of a run, on top of its setting.
 #[derive(Clone, Debug)]
@@ -15,8 +16,8 @@ struct Fenced {
     asks: bool,
     /// The view that lacks the victim, by a change that needs no fence.
     without: Option<usize>,
-    /// How many ticks go by at most; `None` where runs of any length are explored.
-    ticks: Option<u64>,
+    /// How many ticks go by and how many datagrams go each way at most; `None` where runs of any length are explored.
+    bound: Option<(u64, usize, usize)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,12 +45,15 @@ impl Model for Fenced {
 
     fn actions(&self, scenery: &Scenery, steps: &mut Vec<Step>) {
         let start = self.setting.silence + 1;
-        if self.ticks.is_none_or(|ticks| scenery.tick < start + ticks) {
+        let (ticks, spoken, answered) = self.bound.unwrap_or((u64::MAX - start, usize::MAX, usize::MAX));
+        if scenery.tick < start + ticks {
             steps.push(Step::Wait);
         }
         for who in self.setting.others() {
             if scenery.knows_victim(&self.setting, who) {
-                steps.extend([Step::Speak(who), Step::Hear(who), Step::Answer(who), Step::Learn(who)]);
+                steps.extend([Step::Hear(who), Step::Learn(who)]);
+                steps.extend((scenery.spoken() < spoken).then_some(Step::Speak(who)));
+                steps.extend((scenery.answered() < answered).then_some(Step::Answer(who)));
             }
             if self.asks {
                 steps.push(Step::Ask(who));
@@ -84,9 +88,10 @@ impl Model for Fenced {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        let mut properties = vec![Property::sometimes("the victim is connected", |model: &Self, now: &Scenery| {
-            now.is_connected(&model.setting)
-        })];
+        let mut properties =
+            vec![Property::sometimes("the victim is connected", |model: &Self, now: &Scenery| {
+                now.is_connected(&model.setting)
+            })];
         if self.asks {
             properties.extend([
                 Property::always(WARNED, |model: &Self, now: &Scenery| {
@@ -117,10 +122,43 @@ impl Model for Fenced {
     }
 }
 
-/// Three members and one view; the victim's T lasts as long as the others' R, which is the most that clocks may differ.
+/// Three members and one view, for ever; the victim's T lasts as long as the others' R, which is the most by which clocks
+/// may differ.
 fn one_view(victim: usize, ticks: u64) -> Fenced {
     let setting = Setting::new(&[10, 10, 10], victim, ticks, ticks);
-    Fenced { setting, asks: true, without: None, ticks: None }
+    Fenced { setting, asks: true, without: None, bound: None }
+}
+
+/// Three members of which the victim may stay in the first of three views, while the others go on.
+fn three_views(ticks: u64, bound: Option<(u64, usize, usize)>) -> Fenced {
+    let join = |n| move |change: &mut Change| change.joined.push(phantom(n));
+    let mut setting = Setting::new(&[10, 10, 10], 0, ticks, ticks).then(join(20)).then(join(21));
+    setting.is_bounded = bound.is_some();
+    Fenced { setting, asks: true, without: None, bound }
+}
+
+/// Four members; the last leaves, and may be all that the victim hears in the view before.
+fn one_leaves(bound: (u64, usize, usize)) -> Fenced {
+    let mut setting = Setting::new(&[10, 10, 10, 10], 0, 1, 1).then(|change| change.left.push(id(3)));
+    setting.is_bounded = true;
+    Fenced { setting, asks: true, without: None, bound: Some(bound) }
+}
+
+/// The last of three members is expelled, after `before` other changes.
+fn expulsion(before: u8, ticks: u64) -> Fenced {
+    let mut setting = Setting::new(&[10, 10, 10], 2, ticks, ticks + 1);
+    for n in 0..before {
+        setting = setting.then(|change| change.joined.push(phantom(usize::from(20 + n))));
+    }
+    let expelled = Expelled { member: id(2), reason: "test".into(), by: "m0".into() };
+    let setting = setting.then(|change| change.expelled.push(expelled));
+    let without = Some(setting.changes.len());
+    Fenced { setting, asks: false, without, bound: None }
+}
+
+fn with(flaw: Flaw, mut model: Fenced) -> Fenced {
+    model.setting.flaw = flaw;
+    model
 }
 
 #[test]
@@ -129,35 +167,41 @@ fn one_view(victim: usize, ticks: u64) -> Fenced {
 //= docs/protocol.md#vw-20
 //= docs/protocol.md#vw-21
 fn a_member_knows_before_its_removal_for_silence_can_be_proposed() {
-    holds("fences, the lead member", one_view(0, 2));
-    holds("fences, the last of three", one_view(2, 2));
+    holds("fences, victim leads", one_view(0, 1));
+    holds("fences, victim is last", one_view(2, 1));
+    if is_full() {
+        holds("fences, victim leads, R of 2 ticks", one_view(0, 2));
+        holds("fences, victim is last, R of 2 ticks", one_view(2, 2));
+    }
 }
 
 #[test]
 fn faults_planted_around_fences_are_found() {
     for flaw in [Flaw::EchoUnnoted, Flaw::EchoAfterGrant, Flaw::OneGrant] {
-        let mut model = one_view(2, 2);
-        model.setting = model.setting.with(flaw);
-        breaks(&format!("fences, {flaw:?}"), model, WARNED);
+        breaks(&format!("fences, {flaw:?}"), with(flaw, one_view(2, 1)), WARNED);
     }
-    let slow = Setting::new(&[10, 10, 10], 2, 3, 2);
-    breaks("fences, a clock too slow", Fenced { setting: slow, ..one_view(2, 2) }, WARNED);
+    let slow = Setting::new(&[10, 10, 10], 2, 2, 1);
+    breaks("fences, a clock too slow", Fenced { setting: slow, ..one_view(2, 1) }, WARNED);
 }
 
 #[test]
 //= docs/protocol.md#vw-17
-fn a_member_removed_without_fences_knows_in_time() {
-    let one = Setting::new(&[10, 10, 10], 2, 1, 2);
-    let removals: [(&str, Setting); 2] = [
-        ("expelled", one.clone().then(|c| c.expelled.push(expelled(2)))),
-        ("expelled one view later", one.then(|c| c.joined.push(phantom(20))).then(|c| c.expelled.push(expelled(2)))),
-    ];
-    for (name, setting) in removals {
-        let without = Some(setting.changes.len());
-        holds(name, Fenced { setting, asks: false, without, ticks: None });
-    }
+//= docs/protocol.md#vw-22
+fn a_member_in_an_older_view_knows_too() {
+    let bound = if is_full() { (2, 2, 2) } else { (1, 1, 1) };
+    holds("fences after a leave", one_leaves(bound));
+    breaks("fences after a leave, no settling", with(Flaw::NoSettling, one_leaves(bound)), WARNED);
+    holds("fences two views on", three_views(1, Some(if is_full() { (3, 3, 3) } else { (1, 1, 1) })));
 }
 
-fn expelled(n: u8) -> crate::view::Expelled {
-    crate::view::Expelled { member: id(n), reason: "test".into(), by: "m0".into() }
+#[test]
+//= docs/protocol.md#vw-17
+fn a_member_that_is_expelled_knows_in_time() {
+    holds("expelled", expulsion(0, 1));
+    breaks("expelled, counts on", with(Flaw::ExpelledCounts, expulsion(0, 1)), IN_TIME);
+    breaks("expelled, blind to heads", with(Flaw::BlindTally, expulsion(0, 1)), IN_TIME);
+    if is_full() {
+        holds("expelled one view later", expulsion(1, 1));
+        holds("expelled, T of 2 ticks", expulsion(0, 2));
+    }
 }

@@ -5,9 +5,11 @@
 //! what must hold in each state that can be reached. It also knows faults to plant, which must be found.
 
 mod agreement;
-mod fencing;
 mod cluster;
+mod fencing;
+mod founding;
 mod report;
+mod succession;
 mod watched;
 
 use std::hash::{DefaultHasher, Hash, Hasher};

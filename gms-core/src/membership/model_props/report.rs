@@ -18,7 +18,13 @@ where
     M::State: Clone + Debug + Hash + PartialEq + Send + Sync,
     M::Action: Clone + Debug + PartialEq,
 {
-    let checker = model.checker().threads(THREADS).timeout(PATIENCE).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    let checker = model
+        .checker()
+        .threads(THREADS)
+        .timeout(PATIENCE)
+        .finish_when(HasDiscoveries::AnyFailures)
+        .spawn_bfs()
+        .join();
     println!(
         "{name}: {} unique states, {} in all, depth {}",
         checker.unique_state_count(),
@@ -45,6 +51,10 @@ where
         panic!("{name}: {property:?} holds in all of {} states", checker.unique_state_count());
     };
     let steps = path.into_actions();
-    println!("{name}: {property:?} is broken in {} steps, {} states", steps.len(), checker.unique_state_count());
+    println!(
+        "{name}: {property:?} is broken in {} steps, {} states",
+        steps.len(),
+        checker.unique_state_count()
+    );
     steps.len()
 }

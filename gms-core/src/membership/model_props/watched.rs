@@ -42,6 +42,8 @@ pub(super) enum Flaw {
     OneGrant,
     /// The proposer knows nothing of views before its base.
     NoSettling,
+    /// A victim that has accepted its own expulsion goes on counting echoes in its view.
+    ExpelledCounts,
     /// The victim does not see that others have gone on to another view or change.
     BlindTally,
 }
@@ -61,6 +63,8 @@ pub(super) struct Setting {
     pub(super) lapse: u64,
     /// R, in ticks.
     pub(super) silence: u64,
+    /// Whether how much was said and how late it is belong to a state, because they are bounded.
+    pub(super) is_bounded: bool,
     pub(super) flaw: Flaw,
 }
 
@@ -96,6 +100,8 @@ pub(super) struct Scenery {
     history: History,
     /// When the proposer replaced views, and whether it skipped one then.
     replaced: Vec<(u64, bool)>,
+    /// How many datagrams the others have sent to the victim, where that is bounded.
+    answered: usize,
     /// When each change was decided.
     decided: Vec<Option<u64>>,
     code: u64,
@@ -147,6 +153,7 @@ impl Setting {
             proposer: usize::from(victim == 0),
             lapse,
             silence,
+            is_bounded: false,
             flaw: Flaw::None,
         }
     }
@@ -209,11 +216,22 @@ impl Scenery {
             fencing: Fencing::default(),
             history: History::new(Timestamp::ZERO),
             replaced: Vec::new(),
+            answered: 0,
             decided: vec![None; setting.changes.len()],
             code: 0,
         };
         scenery.encode(setting);
         scenery
+    }
+
+    /// How many datagrams the victim has sent.
+    pub(super) fn spoken(&self) -> usize {
+        self.peers.iter().map(|p| p.sent.len()).sum()
+    }
+
+    /// How many datagrams were sent to the victim.
+    pub(super) const fn answered(&self) -> usize {
+        self.answered
     }
 
     pub(super) fn peer(&self, who: usize) -> &Peer {
@@ -283,6 +301,7 @@ impl Scenery {
         let Some(echo) = head.echo else { return false };
         let sent = peer.sent[usize::try_from(echo.number).expect("few datagrams") - 1];
         peer.to_victim = Some(Flight { head, sent: Some(sent) });
+        self.answered += 1;
         self.encode(setting);
         true
     }
@@ -309,7 +328,8 @@ impl Scenery {
         let scene = scene(now, &me, &setting.views[base], &contacts);
         self.fencing.sync(scene, &silent, &mut Outbox::default());
         let peer = Arc::make_mut(&mut self.peers[who]);
-        let is_silent = peer.contacts.get(&victim).is_some_and(|r| r.silence(now) >= setting.ticks_of_silence());
+        let is_silent =
+            peer.contacts.get(&victim).is_some_and(|r| r.silence(now) >= setting.ticks_of_silence());
         if peer.view != base || !is_silent {
             return false;
         }
@@ -403,7 +423,10 @@ impl Scenery {
         let pending = peer.acceptor.accepted().map(|a| Pending {
             tag: a.digest.tag(),
             makes: &a.makes,
-            removes_me: a.change.removes_crashed(&me),
+            removes_me: match setting.flaw {
+                Flaw::ExpelledCounts => a.change.removes_crashed(&me),
+                _ => a.change.evicts(&me),
+            },
         });
         let view = setting.view(setting.victim, peer.view);
         isolation::connected_until(view, &me, &peer.contacts, pending) > at(self.tick)
@@ -418,23 +441,26 @@ impl Scenery {
     /// span after which it makes no difference, and no numbers of datagrams.
     fn encode(&mut self, setting: &Setting) {
         let age = |tick: u64, cap: u64| (self.tick - tick).min(cap);
-        let mut codes: Vec<Vec<u64>> =
-            setting.others().map(|who| self.code_of(setting, who)).collect();
+        let mut codes: Vec<Vec<u64>> = setting.others().map(|who| self.code_of(setting, who)).collect();
         if setting.changes.is_empty() && setting.flaw != Flaw::OneGrant {
             // Nothing distinguishes those of one weight.
             codes.sort_unstable();
         }
         let victim = &self.peers[setting.victim];
         let decided: Vec<_> = self.decided.iter().map(|d| d.map(|d| age(d, setting.lapse))).collect();
-        let replaced: Vec<_> = self.replaced.iter().map(|(t, gap)| (age(*t, setting.silence), *gap)).collect();
+        let replaced: Vec<_> =
+            self.replaced.iter().map(|(t, gap)| (age(*t, setting.silence), *gap)).collect();
         let is_pending = victim.acceptor.accepted().is_some();
-        self.code = digest_of(&(codes, victim.view, is_pending, decided, replaced));
+        let spent = setting.is_bounded.then(|| (self.tick, self.spoken(), self.answered));
+        self.code = digest_of(&(codes, victim.view, is_pending, decided, replaced, spent));
     }
 
     fn code_of(&self, setting: &Setting, who: usize) -> Vec<u64> {
         let peer = &self.peers[who];
         let now = at(self.tick);
-        let ticks = |age: Duration, cap: u64| u64::try_from(age.as_millis() / TICK.as_millis()).expect("few").min(cap);
+        let ticks = |age: Duration, cap: u64| {
+            u64::try_from(age.as_millis() / TICK.as_millis()).expect("few").min(cap)
+        };
         let lapse = setting.lapse;
         let victim = id(numbered(setting.victim));
         let mut code = vec![
@@ -444,7 +470,9 @@ impl Scenery {
         ];
         if let Some(record) = peer.contacts.get(&victim) {
             code.push(ticks(record.silence(now), setting.silence));
-            code.push(record.newest_echoed().map_or(setting.silence, |t| ticks(now.since(t), setting.silence)));
+            code.push(
+                record.newest_echoed().map_or(setting.silence, |t| ticks(now.since(t), setting.silence)),
+            );
             code.push(record.newest_view().0);
             let mut open = record.clone();
             let is_withheld = open.take_echo(now).is_none();
