@@ -1,6 +1,7 @@
 //! Members that vote and propose, and the messages between them: what the models of agreement have in common.
 
-use std::cmp::Ordering;
+mod mail;
+
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use crate::time::Timestamp;
 use crate::view::{Change, Digest, View, ViewId};
 
 use super::{digest_of, number_of};
+use mail::Envelope;
 
 /// All happens at one moment: without lengths of waits, time does not matter.
 const NOW: Timestamp = Timestamp::from_millis(1);
@@ -62,38 +64,6 @@ impl fmt::Debug for Voter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let accepted = self.acceptor.accepted().map(|a| (a.ballot, a.digest));
         write!(f, "{:?} {:?} {accepted:?} {:?}", self.view.id(), self.acceptor.promised(), self.proposer)
-    }
-}
-
-/// A message that was sent once and may arrive from then on.
-#[derive(Clone, Debug)]
-pub(super) struct Envelope {
-    pub(super) from: usize,
-    pub(super) to: usize,
-    pub(super) body: FrameBody,
-}
-
-impl Hash for Envelope {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.from, self.to, self.body.name()).hash(state);
-        match &self.body {
-            FrameBody::Promise { ballot, base, .. } | FrameBody::Accepted { ballot, base } => {
-                (ballot, base).hash(state);
-            }
-            FrameBody::Promised { ballot, base, accepted } => {
-                (ballot, base, accepted.as_ref().map(|(b, c)| (b, c.digest()))).hash(state);
-            }
-            FrameBody::Prepare { ballot, change } => (ballot, change.digest()).hash(state),
-            FrameBody::Refused { ballot, base, why: Refusal::Promised(higher) } => {
-                (ballot, base, higher).hash(state);
-            }
-            FrameBody::Refused { ballot, base, why } => (ballot, base, format!("{why:?}")).hash(state),
-            FrameBody::Install(Installation::Changes(changes)) => {
-                changes.iter().for_each(|d| d.digest.hash(state));
-            }
-            FrameBody::Installed { view } => view.hash(state),
-            other => panic!("nobody sends {}", other.name()),
-        }
     }
 }
 
@@ -169,76 +139,12 @@ impl World {
         result
     }
 
-    fn send(&mut self, envelope: Envelope) {
-        let key = digest_of(&envelope);
-        if let Err(place) = self.sent.binary_search_by_key(&key, |(k, _)| *k) {
-            self.sent.insert(place, (key, Arc::new(envelope)));
-        }
-    }
-
     /// The message at `place` of those sent arrives. Afterwards its receiver goes on with what is under way.
     pub(super) fn arrive(&mut self, place: usize, flaw: Flaw) {
         let envelope = Arc::clone(&self.sent[place].1);
         self.take(envelope.to, envelope.from, envelope.body.clone(), flaw);
         self.advance(envelope.to, &|| Plan::Wait(None), true, flaw);
         self.forget_the_useless();
-    }
-
-    /// Loses what a run leaves out.
-    pub(super) fn withhold(&mut self, spreads: bool, refuses: bool) {
-        self.sent.retain(|(_, e)| match &e.body {
-            FrameBody::Install(_) => spreads,
-            FrameBody::Refused { .. } => refuses,
-            _ => true,
-        });
-    }
-
-    /// Drops messages that can change nothing any more, whenever they arrive: what differs only in these is one state.
-    fn forget_the_useless(&mut self) {
-        let mut sent = std::mem::take(&mut self.sent);
-        let is_answered = |e: &Envelope, all: &[(u64, Arc<Envelope>)], ballot: Ballot| {
-            all.iter().any(|(_, a)| {
-                let is_refusal = matches!(&a.body, FrameBody::Refused { ballot: b, .. } if *b == ballot);
-                is_refusal && a.from == e.to && a.to == e.from
-            })
-        };
-        let all = sent.clone();
-        sent.retain(|(_, e)| {
-            let receiver = self.voter(e.to);
-            let held = receiver.view.id();
-            let wants_refusal =
-                |ballot| self.voter(e.from).proposer.is_at(ballot) && !is_answered(e, &all, ballot);
-            let promised = |ballot| receiver.acceptor.promised().map(|p| p.cmp(&ballot));
-            match &e.body {
-                _ if receiver.gone => false,
-                FrameBody::Promise { ballot, base, .. } => match promised(*ballot) {
-                    _ if *base != held => *base > held,
-                    None | Some(Ordering::Less) => true,
-                    Some(Ordering::Equal) => false,
-                    Some(Ordering::Greater) => wants_refusal(*ballot),
-                },
-                FrameBody::Prepare { ballot, change } => match promised(*ballot) {
-                    _ if change.base != held => change.base > held,
-                    Some(Ordering::Greater) => wants_refusal(*ballot),
-                    _ => receiver.acceptor.accepted().is_none_or(|a| a.ballot != *ballot),
-                },
-                FrameBody::Promised { base, .. }
-                | FrameBody::Accepted { base, .. }
-                | FrameBody::Refused { base, .. } => {
-                    let from = id(u8::try_from(e.from).expect("few members"));
-                    *base == held && receiver.proposer.awaits(&from, &e.body)
-                }
-                FrameBody::Install(Installation::Changes(changes)) => {
-                    changes.iter().any(|d| d.change.base >= held)
-                }
-                FrameBody::Installed { view } => {
-                    let awaited = receiver.departures.as_ref().is_some_and(|d| d.view().id() == *view);
-                    awaited && !receiver.holders.contains(&e.from)
-                }
-                _ => true,
-            }
-        });
-        self.sent = sent;
     }
 
     /// Lets `who` propose `change` if it can propose at all.
@@ -302,7 +208,7 @@ impl World {
                 }
                 other => panic!("not a frame to a member: {other:?}"),
             };
-            // Phantoms hear nothing.
+            // Whoever is only named in a change hears nothing.
             if to == who {
                 own.push(body);
             } else if to < self.voters.len() {

@@ -12,8 +12,8 @@ use crate::view::{Change, Expelled};
 #[derive(Clone, Debug)]
 struct Fenced {
     setting: Setting,
-    /// Whether fences are asked for.
-    asks: bool,
+    /// In which view's time fences are asked for, and later.
+    base: usize,
     /// The view that lacks the victim, by a change that needs no fence.
     without: Option<usize>,
     /// How many ticks go by and how many datagrams go each way at most; `None` where runs of any length are explored.
@@ -55,7 +55,7 @@ impl Model for Fenced {
                 steps.extend((scenery.spoken() < spoken).then_some(Step::Speak(who)));
                 steps.extend((scenery.answered() < answered).then_some(Step::Answer(who)));
             }
-            if self.asks {
+            if self.setting.asks && scenery.peer(self.setting.proposer).view >= self.base {
                 steps.push(Step::Ask(who));
             }
         }
@@ -92,7 +92,7 @@ impl Model for Fenced {
             vec![Property::sometimes("the victim is connected", |model: &Self, now: &Scenery| {
                 now.is_connected(&model.setting)
             })];
-        if self.asks {
+        if self.setting.asks {
             properties.extend([
                 Property::always(WARNED, |model: &Self, now: &Scenery| {
                     !now.is_ready(&model.setting) || !now.is_connected(&model.setting)
@@ -126,7 +126,7 @@ impl Model for Fenced {
 /// may differ.
 fn one_view(victim: usize, ticks: u64) -> Fenced {
     let setting = Setting::new(&[10, 10, 10], victim, ticks, ticks);
-    Fenced { setting, asks: true, without: None, bound: None }
+    Fenced { setting, base: 0, without: None, bound: None }
 }
 
 /// Three members of which the victim may stay in the first of three views, while the others go on.
@@ -134,26 +134,27 @@ fn three_views(ticks: u64, bound: Option<(u64, usize, usize)>) -> Fenced {
     let join = |n| move |change: &mut Change| change.joined.push(phantom(n));
     let mut setting = Setting::new(&[10, 10, 10], 0, ticks, ticks).then(join(20)).then(join(21));
     setting.is_bounded = bound.is_some();
-    Fenced { setting, asks: true, without: None, bound }
+    Fenced { setting, base: 2, without: None, bound }
 }
 
 /// Four members; the last leaves, and may be all that the victim hears in the view before.
 fn one_leaves(bound: (u64, usize, usize)) -> Fenced {
     let mut setting = Setting::new(&[10, 10, 10, 10], 0, 1, 1).then(|change| change.left.push(id(3)));
     setting.is_bounded = true;
-    Fenced { setting, asks: true, without: None, bound: Some(bound) }
+    Fenced { setting, base: 1, without: None, bound: Some(bound) }
 }
 
 /// The last of three members is expelled, after `before` other changes.
 fn expulsion(before: u8, ticks: u64) -> Fenced {
-    let mut setting = Setting::new(&[10, 10, 10], 2, ticks, ticks + 1);
+    let mut setting = Setting::new(&[10, 10, 10], 2, ticks, 1);
     for n in 0..before {
         setting = setting.then(|change| change.joined.push(phantom(usize::from(20 + n))));
     }
     let expelled = Expelled { member: id(2), reason: "test".into(), by: "m0".into() };
     let setting = setting.then(|change| change.expelled.push(expelled));
+    let setting = Setting { asks: false, ..setting };
     let without = Some(setting.changes.len());
-    Fenced { setting, asks: false, without, bound: None }
+    Fenced { setting, base: 0, without, bound: None }
 }
 
 fn with(flaw: Flaw, mut model: Fenced) -> Fenced {

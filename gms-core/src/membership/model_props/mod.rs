@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use crate::config::Timing;
 use crate::member::{Member, MemberId, Weight};
-use crate::testing::{self, id, member};
+use crate::testing::{self, member};
 use crate::view::View;
 
 /// The place that test member `id` has in its first view.
@@ -63,10 +63,4 @@ fn digest_of(value: &impl Hash) -> u64 {
 /// Whether the long runs are asked for.
 fn is_full() -> bool {
     std::env::var("GMS_MODEL").is_ok_and(|value| value == "full")
-}
-
-#[test]
-fn timing_of_the_untimed_models_never_waits() {
-    assert_eq!(untimed().retry_interval(), Duration::ZERO);
-    assert_eq!(number_of(&id(3)), 3);
 }

@@ -4,12 +4,17 @@
 //! goes into the fences against it. Everything happens at whole ticks and in any order within one; a datagram may take any
 //! time, or be lost.
 
+mod code;
+mod setting;
+
+pub(super) use setting::{Flaw, Setting};
+
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::health::contacts::{Contacts, Shown};
+use crate::health::contacts::Contacts;
 use crate::health::isolation::{self, Pending};
 use crate::membership::acceptor::Acceptor;
 use crate::membership::fence::{FenceQuestion, Fences};
@@ -21,52 +26,12 @@ use crate::outbox::{Action, Outbox};
 use crate::scene::Scene;
 use crate::testing::{self, id, member};
 use crate::time::Timestamp;
-use crate::view::{Change, View, ViewId};
-
-use super::digest_of;
+use crate::view::{Change, View};
 
 /// Length of a tick.
 const TICK: Duration = Duration::from_millis(100);
 /// The one final check that is modelled.
 const CHECK: CheckId = CheckId(1);
-
-/// Faults that can be planted around the machines.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Flaw {
-    None,
-    /// Echoes are given without a note of them: a fence looks at the silence alone.
-    EchoUnnoted,
-    /// Whoever granted goes on echoing.
-    EchoAfterGrant,
-    /// One grant is counted as everybody's.
-    OneGrant,
-    /// The proposer knows nothing of views before its base.
-    NoSettling,
-    /// A victim that has accepted its own expulsion goes on counting echoes in its view.
-    ExpelledCounts,
-    /// The victim does not see that others have gone on to another view or change.
-    BlindTally,
-}
-
-/// What does not change during a run.
-#[derive(Clone, Debug)]
-pub(super) struct Setting {
-    /// The views, each made by the change before it.
-    pub(super) views: Vec<Arc<View>>,
-    /// The same, as the victim's clock has them.
-    pub(super) views_of_victim: Vec<Arc<View>>,
-    pub(super) changes: Vec<Arc<Change>>,
-    pub(super) members: usize,
-    pub(super) victim: usize,
-    pub(super) proposer: usize,
-    /// T of the victim, in ticks of the others.
-    pub(super) lapse: u64,
-    /// R, in ticks.
-    pub(super) silence: u64,
-    /// Whether how much was said and how late it is belong to a state, because they are bounded.
-    pub(super) is_bounded: bool,
-    pub(super) flaw: Flaw,
-}
 
 /// A datagram on its way.
 #[derive(Clone, Debug)]
@@ -131,67 +96,6 @@ fn at(tick: u64) -> Timestamp {
 
 fn numbered(who: usize) -> u8 {
     u8::try_from(who).expect("few members")
-}
-
-impl Setting {
-    /// Members with these weights; T and R in ticks. The victim's clock makes its own T last `lapse`.
-    pub(super) fn new(weights: &[u8], victim: usize, lapse: u64, silence: u64) -> Self {
-        let timing = |ticks: u64| {
-            let mut timing = testing::timing();
-            timing.member_timeout = TICK * u32::try_from(ticks).expect("few ticks");
-            timing.check_timeout = TICK;
-            timing.heartbeat_interval = TICK / 10;
-            timing
-        };
-        let view = |ticks| Arc::new(super::view_with(weights, &timing(ticks)));
-        Self {
-            views: vec![view(silence - 1)],
-            views_of_victim: vec![view(lapse)],
-            changes: Vec::new(),
-            members: weights.len(),
-            victim,
-            proposer: usize::from(victim == 0),
-            lapse,
-            silence,
-            is_bounded: false,
-            flaw: Flaw::None,
-        }
-    }
-
-    /// One more view, made by what `fill` puts into a change.
-    #[must_use]
-    pub(super) fn then(mut self, fill: impl FnOnce(&mut Change)) -> Self {
-        let mut change = Change::empty(self.views.last().expect("there is a first view"));
-        fill(&mut change);
-        for views in [&mut self.views, &mut self.views_of_victim] {
-            let next = views.last().expect("there is a first view").apply(&change);
-            views.push(Arc::new(next.expect("a change of that view")));
-        }
-        self.changes.push(Arc::new(change));
-        self
-    }
-
-    pub(super) const fn with(mut self, flaw: Flaw) -> Self {
-        self.flaw = flaw;
-        self
-    }
-
-    fn view(&self, who: usize, number: usize) -> &Arc<View> {
-        if who == self.victim { &self.views_of_victim[number] } else { &self.views[number] }
-    }
-
-    /// What heads can show.
-    fn shown(&self) -> impl Iterator<Item = Shown> {
-        self.views.iter().enumerate().flat_map(|(number, view)| {
-            let tag = self.views.get(number + 1).map(|next| next.digest().tag());
-            let shown = |accepted| Shown { view: view.id(), accepted };
-            [Some(shown(None)), tag.map(|tag| shown(Some(tag)))].into_iter().flatten()
-        })
-    }
-
-    pub(super) fn others(&self) -> impl Iterator<Item = usize> {
-        (0..self.members).filter(|who| *who != self.victim)
-    }
 }
 
 impl Scenery {
@@ -295,7 +199,7 @@ impl Scenery {
             _ => peer.contacts.take_echo(place, now),
         };
         if setting.flaw == Flaw::BlindTally {
-            head.view = ViewId::NONE;
+            head.view = setting.views[0].id();
             head.accepted = None;
         }
         let Some(echo) = head.echo else { return false };
@@ -435,76 +339,6 @@ impl Scenery {
     /// For how many ticks the change that makes view `number` has been decided.
     pub(super) fn decided_for(&self, number: usize) -> Option<u64> {
         self.decided[number - 1].map(|tick| self.tick - tick)
-    }
-
-    /// Puts into one number all that matters for what can happen from here: ages and not times, none of them beyond the
-    /// span after which it makes no difference, and no numbers of datagrams.
-    fn encode(&mut self, setting: &Setting) {
-        let age = |tick: u64, cap: u64| (self.tick - tick).min(cap);
-        let mut codes: Vec<Vec<u64>> = setting.others().map(|who| self.code_of(setting, who)).collect();
-        if setting.changes.is_empty() && setting.flaw != Flaw::OneGrant {
-            // Nothing distinguishes those of one weight.
-            codes.sort_unstable();
-        }
-        let victim = &self.peers[setting.victim];
-        let decided: Vec<_> = self.decided.iter().map(|d| d.map(|d| age(d, setting.lapse))).collect();
-        let replaced: Vec<_> =
-            self.replaced.iter().map(|(t, gap)| (age(*t, setting.silence), *gap)).collect();
-        let is_pending = victim.acceptor.accepted().is_some();
-        let spent = setting.is_bounded.then(|| (self.tick, self.spoken(), self.answered));
-        self.code = digest_of(&(codes, victim.view, is_pending, decided, replaced, spent));
-    }
-
-    fn code_of(&self, setting: &Setting, who: usize) -> Vec<u64> {
-        let peer = &self.peers[who];
-        let now = at(self.tick);
-        let ticks = |age: Duration, cap: u64| {
-            u64::try_from(age.as_millis() / TICK.as_millis()).expect("few").min(cap)
-        };
-        let lapse = setting.lapse;
-        let victim = id(numbered(setting.victim));
-        let mut code = vec![
-            u64::try_from(peer.view).expect("few views"),
-            u64::from(peer.acceptor.accepted().is_some()),
-            u64::try_from(setting.views[0].weight_of(&id(numbered(who)))).expect("a weight"),
-        ];
-        if let Some(record) = peer.contacts.get(&victim) {
-            code.push(ticks(record.silence(now), setting.silence));
-            code.push(
-                record.newest_echoed().map_or(setting.silence, |t| ticks(now.since(t), setting.silence)),
-            );
-            code.push(record.newest_view().0);
-            let mut open = record.clone();
-            let is_withheld = open.take_echo(now).is_none();
-            open.withhold_echo(false);
-            let echo = open.take_echo(now).map(|e| {
-                let sent = peer.sent[usize::try_from(e.number).expect("few datagrams") - 1];
-                let received = Duration::from_micros(u64::from(e.age_us));
-                [(self.tick - sent).min(lapse), ticks(received, setting.silence)]
-            });
-            code.extend(echo.unwrap_or([lapse + 1, setting.silence]));
-            code.push(u64::from(is_withheld && echo.is_some()));
-        }
-        code.push(u64::from(peer.fences.oldest_grant().is_some()));
-        code.push(u64::from(!peer.fences.is_empty()));
-        let heard = self.peers[setting.victim].contacts.get(&id(numbered(who)));
-        for shown in setting.shown() {
-            let sent = heard.and_then(|r| r.echoed(|s| s == shown));
-            code.push(sent.map_or(lapse, |sent| ticks(now.since(sent), lapse)));
-        }
-        for flight in [&peer.from_victim, &peer.to_victim] {
-            code.push(flight.as_ref().map_or(0, |f| {
-                let age = f.sent.map_or(lapse, |sent| (self.tick - sent).min(lapse));
-                1 + digest_of(&(f.head.view, f.head.accepted, f.head.flags, age)) % (u64::MAX - 1)
-            }));
-        }
-        code
-    }
-}
-
-impl Setting {
-    fn ticks_of_silence(&self) -> Duration {
-        self.views[0].timing().removal_silence()
     }
 }
 

@@ -46,6 +46,11 @@ impl Proposer {
         }
     }
 
+    /// The round under way; 0 if there is none.
+    pub(crate) fn round(&self) -> u32 {
+        self.ballot().map_or(0, |ballot| ballot.round)
+    }
+
     /// Whether `ballot` is the one under way.
     pub(crate) fn is_at(&self, ballot: Ballot) -> bool {
         self.ballot() == Some(ballot)
