@@ -20,7 +20,7 @@ use crate::time::Timestamp;
 use crate::view::{Index, View};
 
 /// The records of the installed view's members, in view order; the own record stands at its place, unused.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Contacts {
     records: Vec<Record>,
     /// That of the view: looked at for every message.

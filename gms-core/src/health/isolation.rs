@@ -21,7 +21,7 @@ pub(crate) struct Pending<'a> {
     pub(crate) tag: DigestTag,
     /// The view that it makes.
     pub(crate) makes: &'a View,
-    /// Whether it removes this member by a verdict.
+    /// Whether it removes this member other than by its own wish.
     pub(crate) removes_me: bool,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn connected_until(
         Some(_) if planted::is(Planted::NextViewNotCounted) => until,
         Some(pending) if pending.removes_me && planted::is(Planted::VictimStaysConnected) => until,
         Some(pending) if pending.removes_me => Timestamp::ZERO,
-        // A leaver, or one expelled by an operator, has nothing to count in a view without it.
+        // A leaver has nothing to count in a view without it.
         Some(pending) if !pending.makes.contains(me) => until,
         Some(pending) => {
             let next = lasts_until(pending.makes, me, contacts, None).max(carried);

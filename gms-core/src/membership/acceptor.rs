@@ -21,7 +21,7 @@ pub(crate) struct AcceptedChange {
 }
 
 /// What this member has promised and accepted for the successor of its installed view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Acceptor {
     promised: Option<Ballot>,
     accepted: Option<AcceptedChange>,

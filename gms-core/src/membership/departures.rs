@@ -12,7 +12,7 @@ use crate::quorum;
 use crate::view::View;
 
 /// The leavers of the view that this member decided last.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Departures {
     view: Arc<View>,
     decided: Decided,

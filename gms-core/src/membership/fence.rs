@@ -14,7 +14,7 @@ use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 use crate::view::View;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Hold {
     asker: MemberId,
     check: CheckId,
@@ -25,7 +25,7 @@ struct Hold {
 }
 
 /// The fences asked of this member in its installed view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fences {
     holds: BTreeMap<MemberId, Hold>,
 }

@@ -24,7 +24,7 @@ pub(crate) struct Silent {
     pub(crate) began: Timestamp,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Asked {
     check: CheckId,
     began: Timestamp,
@@ -69,7 +69,7 @@ impl Asked {
 }
 
 /// The fences that this member asks for, in its installed view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fencing {
     asked: BTreeMap<MemberId, Asked>,
     retry_at: Option<Timestamp>,

@@ -19,7 +19,7 @@ const CHANGES_MAX: usize = 64;
 /// Most frames' worth of changes in one answer: the joins of a bootstrap are large, so fewer than [`CHANGES_MAX`].
 pub(super) const CHANGES_PER_ANSWER: usize = 16;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Replaced {
     /// The view replaced; forgotten when the settling rule can't need it any more.
     view: Option<Arc<View>>,
@@ -30,7 +30,7 @@ struct Replaced {
 }
 
 /// The recent past of this member's views.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct History {
     replaced: VecDeque<Replaced>,
     /// When this member last came into a view without having held the one before: it joined, or skipped some.

@@ -39,7 +39,7 @@ pub(crate) enum Plan {
     Ready(Change),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Stage {
     Idle,
     Promising { ballot: Ballot, promised: BTreeMap<MemberId, Option<(Ballot, Change)>> },
@@ -48,7 +48,7 @@ enum Stage {
 }
 
 /// Drives one view's successor to a decision.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Proposer {
     stage: Stage,
     /// The highest ballot that was used here or that somebody named as promised: the next one is above it, so that one
@@ -342,5 +342,7 @@ impl Proposer {
     }
 }
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;

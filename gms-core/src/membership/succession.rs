@@ -17,7 +17,7 @@ use super::acceptor::Acceptor;
 /// Most requests that wait for probes at a time; one per place in office that could ask is plenty.
 const WAITING_MAX: usize = 8;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiting {
     asker: MemberId,
     ballot: Ballot,
@@ -26,7 +26,7 @@ struct Waiting {
 }
 
 /// Requests for promises that this member has received.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct PromiseDesk {
     waiting: Vec<Waiting>,
 }

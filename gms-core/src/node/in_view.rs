@@ -259,7 +259,7 @@ impl InView {
         let pending = self.acceptor.accepted().map(|a| Pending {
             tag: a.digest.tag(),
             makes: &a.makes,
-            removes_me: a.change.removes_crashed(&self.me.id),
+            removes_me: a.change.evicts(&self.me.id),
         });
         let (view, contacts, carried) = (&self.view, &self.contacts, self.carried);
         let until = isolation::connected_until(view, &self.me.id, contacts, pending, carried);

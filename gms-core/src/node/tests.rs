@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use super::*;
 use crate::input::{CheckHandle, ReplyHandle};
-use crate::message::{Answers, Ballot, CheckRequest, Datagram, Frame, UnfinishedReason};
+use crate::message::{Answers, Ballot, CheckRequest, Datagram, Echo, Frame, UnfinishedReason};
 use crate::output::Destination;
 use crate::testing::{addr, head, member, view_of};
-use crate::view::Change;
+use crate::view::{Change, Expelled};
 
 fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
@@ -135,6 +135,27 @@ fn a_change_accepted_and_never_installed_is_reported_as_unfinished() {
     let why = UnfinishedReason::Accepted;
     let unfinished = (at(1_400), addr(0), FrameBody::Unfinished { base, why });
     assert_eq!(said, [accepted, unfinished]);
+}
+
+#[test]
+//= docs/protocol.md#vw-17
+fn a_member_that_accepts_its_own_expulsion_is_isolated_before_it_says_so() {
+    let (mut node, view) = member_of_three(2);
+    run(&mut node, 1_000);
+    let mut echoing = heartbeat(0, 2, &view, 1);
+    let Input::Datagram { datagram, .. } = &mut echoing else { panic!("a heartbeat is a datagram") };
+    datagram.head.echo = Some(Echo { number: 1, age_us: 0 });
+    node.handle_input(at(1_010), echoing);
+    drain(&mut node);
+    let mut change = Change::empty(&view);
+    change.expelled = vec![Expelled { member: member(2).id, reason: "test".into(), by: "m0".into() }];
+    let prepare = FrameBody::Prepare { ballot: Ballot { round: 0, place: 0 }, change };
+    node.handle_input(at(1_020), frame(0, 2, &view, 1, prepare));
+    let said = drain(&mut node);
+    let [Output::Event(Event::Isolated(_)), Output::SendStream { frame, .. }] = said.as_slice() else {
+        panic!("{said:?}")
+    };
+    assert!(matches!(frame.body, FrameBody::Accepted { .. }) && frame.head.flags.isolated, "{frame:?}");
 }
 
 #[test]

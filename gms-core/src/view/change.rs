@@ -71,7 +71,12 @@ impl Change {
 
     /// Whether `id` is no member any more after this change.
     pub fn removes(&self, id: &MemberId) -> bool {
-        self.left.contains(id) || self.removes_crashed(id) || self.expelled.iter().any(|e| e.member == *id)
+        self.left.contains(id) || self.evicts(id)
+    }
+
+    /// Whether `id` is removed other than by its own wish: crashed or expelled.
+    pub fn evicts(&self, id: &MemberId) -> bool {
+        self.removes_crashed(id) || self.expelled.iter().any(|e| e.member == *id)
     }
 
     /// Whether `id` is removed by a verdict.
