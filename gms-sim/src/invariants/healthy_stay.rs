@@ -78,10 +78,8 @@ impl Observer for HealthyStay {
             StepKind::Event(Event::FinalCheckFailed { member, .. }) => {
                 self.verdicts.insert(member.id, look.now);
             }
-            StepKind::Event(Event::ViewInstalled(change)) => {
-                if self.views.note(&change.view) {
-                    return self.installed(look, change);
-                }
+            StepKind::Event(Event::ViewInstalled(change)) if self.views.note(&change.view) => {
+                return self.installed(look, change);
             }
             _ => {}
         }

@@ -78,10 +78,8 @@ impl Observer for MajorityDecides {
                     _ => {}
                 }
             }
-            StepKind::Event(Event::ViewInstalled(change)) => {
-                if self.views.note(&change.view) {
-                    return self.decided(look, by, &change.view);
-                }
+            StepKind::Event(Event::ViewInstalled(change)) if self.views.note(&change.view) => {
+                return self.decided(look, by, &change.view);
             }
             _ => {}
         }
