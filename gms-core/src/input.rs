@@ -124,7 +124,7 @@ pub enum Command {
     Remove {
         /// Whom.
         member: MemberId,
-        /// Why, in the user's words.
+        /// Why, in the user's words; cut off after 512 bytes.
         reason: String,
     },
     /// The application's watchdog: sick, or well again.

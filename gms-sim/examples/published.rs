@@ -3,8 +3,10 @@
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program that measures")]
 
+#[path = "support/cpu.rs"]
+mod cpu;
+
 use std::process::ExitCode;
-use std::time::Instant;
 
 use gms_sim::{Report, published};
 
@@ -20,10 +22,14 @@ fn main() -> ExitCode {
             }
             continue;
         }
-        let begun = Instant::now();
+        let begun = cpu::time();
         match published.run() {
             Ok(judged) => {
-                println!("{}\n{}", published.name, Report::new(&judged.outcome).with_cpu(begun.elapsed()));
+                println!(
+                    "{}\n{}",
+                    published.name,
+                    Report::new(&judged.outcome).with_cpu(cpu::time().saturating_sub(begun))
+                );
                 for broken in &judged.broken {
                     println!("BROKEN: {broken}\n");
                     code = ExitCode::FAILURE;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
+use gms_core::comeback::Comeback;
 use gms_core::config::{Config, Timing, TimingOverrides};
 use gms_core::event::StopReason;
 use gms_core::member::{Endpoint, Member, MemberId, Weight};
@@ -53,8 +54,8 @@ pub struct Process {
     pub(crate) overrun: u64,
     /// When it wakes, in the world's time, and the number of the plan that says so.
     pub(crate) wake: Option<(Timestamp, u64)>,
-    /// Incarnations before this one that were excluded in a row.
-    pub(crate) exclusions: u32,
+    /// Exclusions and returns of the incarnations up to this one.
+    pub(crate) comeback: Comeback,
     pub(crate) way_back: Vec<SocketAddr>,
     pub(crate) is_leaving: bool,
 }
@@ -81,18 +82,18 @@ pub(crate) struct Birth {
     pub(crate) slot: u16,
     pub(crate) now: Timestamp,
     pub(crate) clock: Clock,
-    pub(crate) exclusions: u32,
+    pub(crate) comeback: Comeback,
     pub(crate) way_back: Vec<SocketAddr>,
 }
 
 impl Process {
     /// A process that begins to join.
     pub(crate) fn start(scenario: &Scenario, birth: Birth, rng: &mut Rng) -> Self {
-        let Birth { host, slot, now, clock, exclusions, way_back } = birth;
+        let Birth { host, slot, now, clock, comeback, way_back } = birth;
         let mut config = Config::new("simulated");
         config.timing = timing(scenario).expect("the scenario was validated");
         config.has_seeds = true;
-        if exclusions > 0 {
+        if comeback.is_out() {
             // As the runtime does: who was in a cluster founds another only where all that it knows of are in none.
             let known = u16::try_from(scenario.seeds + way_back.len()).unwrap_or(u16::MAX);
             config.expected_seeds = Some(known.clamp(1, 1_000));
@@ -120,7 +121,7 @@ impl Process {
             held_datagrams: 0,
             overrun: 0,
             wake: None,
-            exclusions,
+            comeback,
             way_back,
             is_leaving: false,
         }
@@ -199,25 +200,22 @@ impl Process {
         std::mem::take(&mut self.held)
     }
 
-    /// How long after its end the next incarnation begins, if there is one.
+    /// How long after its end the next incarnation begins, if there is one: as the runtime decides it.
     pub(crate) fn comes_back_after(
-        &self,
+        &mut self,
+        now: Timestamp,
         scenario: &Scenario,
         reason: &StopReason,
         rng: &mut Rng,
     ) -> Option<Duration> {
-        let again = match reason {
-            StopReason::Excluded => scenario.rejoin,
-            StopReason::JoinFailed(_) => self.exclusions > 0,
-            _ => false,
-        };
-        if !again || self.is_leaving {
+        if self.is_leaving {
             return None;
         }
         let timing = self.timing(scenario);
-        let least = timing.heartbeat_interval;
-        let doubled = least.saturating_mul(2 << self.exclusions.min(16));
-        let most = doubled.min(timing.member_timeout).max(least);
-        Some(least + (most - least).mul_f64(rng.f64()))
+        match reason {
+            StopReason::Excluded if scenario.rejoin => Some(self.comeback.excluded(now, &timing, rng)),
+            StopReason::JoinFailed(_) if self.comeback.is_out() => Some(self.comeback.next_try(&timing, rng)),
+            _ => None,
+        }
     }
 }

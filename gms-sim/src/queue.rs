@@ -1,50 +1,31 @@
 //! The event queue: what happens next in virtual time; at one instant, in the order in which it was planned.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use gms_core::Timestamp;
+use slab::Slab;
 
-#[derive(Debug)]
-struct Entry<T> {
-    at: Timestamp,
-    sequence: u64,
-    item: T,
-}
+/// When an item is due, in which order it was planned, and where it lies.
+type Place = Reverse<(Timestamp, u64, usize)>;
 
-impl<T> Ord for Entry<T> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.sequence).cmp(&(self.at, self.sequence))
-    }
-}
-impl<T> PartialOrd for Entry<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl<T> PartialEq for Entry<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-impl<T> Eq for Entry<T> {}
-
-/// Planned items, earliest first.
+/// Planned items, earliest first. What the heap moves about is small: the items lie still in a slab.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
-    heap: BinaryHeap<Entry<T>>,
+    heap: BinaryHeap<Place>,
+    items: Slab<T>,
     sequence: u64,
 }
 
 impl<T> Queue<T> {
     pub(crate) const fn new() -> Self {
-        Self { heap: BinaryHeap::new(), sequence: 0 }
+        Self { heap: BinaryHeap::new(), items: Slab::new(), sequence: 0 }
     }
 
     /// Plans `item` for `at`.
     pub(crate) fn push(&mut self, at: Timestamp, item: T) {
         self.sequence += 1;
-        self.heap.push(Entry { at, sequence: self.sequence, item });
+        self.heap.push(Reverse((at, self.sequence, self.items.insert(item))));
     }
 
     /// How many are planned.
@@ -54,12 +35,13 @@ impl<T> Queue<T> {
 
     /// When the next item is due.
     pub(crate) fn next_at(&self) -> Option<Timestamp> {
-        self.heap.peek().map(|entry| entry.at)
+        self.heap.peek().map(|Reverse((at, _, _))| *at)
     }
 
     /// The next item.
     pub(crate) fn pop(&mut self) -> Option<(Timestamp, T)> {
-        self.heap.pop().map(|entry| (entry.at, entry.item))
+        let Reverse((at, _, place)) = self.heap.pop()?;
+        Some((at, self.items.remove(place)))
     }
 }
 

@@ -67,7 +67,7 @@ pub struct Truth {
     calm_since: Option<Timestamp>,
     losses: Vec<Loss>,
     /// Per hearing process, per heard one; empty in large clusters.
-    heard: Vec<BTreeMap<usize, Heard>>,
+    heard: Vec<Vec<Option<Box<Heard>>>>,
     follows_pairs: bool,
     gap_max: Duration,
 }
@@ -88,7 +88,7 @@ impl Truth {
     pub(crate) fn process_started(&mut self, index: usize, process: &Process) {
         self.by_id.insert(process.member.id, index);
         self.by_short.insert(process.member.id.short(), index);
-        self.heard.push(BTreeMap::new());
+        self.heard.push(Vec::new());
     }
 
     /// The process with this member id.
@@ -113,17 +113,21 @@ impl Truth {
 
     /// When process `to` last read a contact of process `from`, where pairs are followed.
     pub fn last_heard(&self, to: usize, from: usize) -> Option<Timestamp> {
-        self.heard.get(to)?.get(&from)?.contact.map(|heard| heard.last)
+        self.heard_of(to, from)?.contact.map(|heard| heard.last)
     }
 
     /// The same on the clock of process `to`.
     pub fn last_heard_local(&self, to: usize, from: usize) -> Option<Timestamp> {
-        self.heard.get(to)?.get(&from)?.contact.map(|heard| heard.last_local)
+        self.heard_of(to, from)?.contact.map(|heard| heard.last_local)
+    }
+
+    fn heard_of(&self, to: usize, from: usize) -> Option<&Heard> {
+        self.heard.get(to)?.get(from)?.as_deref()
     }
 
     /// Since when process `to` has heard process `from` without a gap of nine tenths of R, up to `now`.
     pub fn heard_steadily_since(&self, to: usize, from: usize, now: Timestamp) -> Option<Timestamp> {
-        let heard = self.heard.get(to)?.get(&from)?.contact?;
+        let heard = self.heard_of(to, from)?.contact?;
         (now.since(heard.last) <= self.gap_max).then_some(heard.steady_since)
     }
 
@@ -165,7 +169,11 @@ impl Truth {
         if head.number == 0 || !is_meant {
             return;
         }
-        let heard = self.heard[by].entry(from).or_default();
+        let heard = &mut self.heard[by];
+        if heard.len() <= from {
+            heard.resize_with(from + 1, || None);
+        }
+        let heard = heard[from].get_or_insert_default();
         let is_fresh = head.number > heard.newest[channel];
         heard.newest[channel] = heard.newest[channel].max(head.number);
         if !is_fresh || head.flags.isolated || head.flags.sick {

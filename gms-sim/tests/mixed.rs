@@ -72,13 +72,13 @@ fn in_parallel(seeds: &[u64], test: impl Fn(u64) -> Option<String> + Sync) -> Ve
             scope.spawn(|| {
                 while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let Some(failure) = test(*seed) else { continue };
-                    failures.lock().unwrap().push(failure);
+                    failures.lock().expect("no thread panics").push(failure);
                     next.fetch_add(seeds.len(), Ordering::Relaxed);
                 }
             });
         }
     });
-    failures.into_inner().unwrap()
+    failures.into_inner().expect("no thread panics")
 }
 
 /// What broke, as small as it gets, and how it came to that.
@@ -111,7 +111,8 @@ fn first_difference(seed: u64) -> String {
         journal.lines()
     };
     let (first, second) = (lines(), lines());
-    let differ = first.iter().zip(&second).position(|(a, b)| a != b).unwrap_or(first.len().min(second.len()));
+    let differ =
+        first.iter().zip(&second).position(|(a, b)| a != b).unwrap_or_else(|| first.len().min(second.len()));
     let at = |lines: &[String]| lines.get(differ).cloned().unwrap_or_else(|| String::from("nothing"));
     format!("seed {seed} differs from itself in step {differ}:\n{}\n{}", at(&first), at(&second))
 }

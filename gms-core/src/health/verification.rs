@@ -13,6 +13,7 @@ use crate::member::MemberId;
 use crate::message::{CheckId, DatagramBody};
 use crate::outbox::Outbox;
 use crate::output::ProbeId;
+use crate::planted::{self, Planted};
 use crate::scene::Scene;
 use crate::time::Timestamp;
 
@@ -107,6 +108,7 @@ impl Verifications {
         let Some(v) = self.running.iter_mut().find(|v| v.probe == Some(probe)) else { return false };
         v.probe = None;
         match outcome {
+            ProbeOutcome::Reset if planted::is(Planted::ResetIsRefusal) => v.find(Finding::Refused, out),
             ProbeOutcome::Ok => v.find(Finding::Alive, out),
             ProbeOutcome::Refused => v.find(Finding::Refused, out),
             ProbeOutcome::Other(other) if !scene.is_me(&other) => v.find(Finding::Other(other), out),
@@ -116,7 +118,8 @@ impl Verifications {
             | ProbeOutcome::TimedOut
             | ProbeOutcome::Unreachable
             | ProbeOutcome::LocalFault
-            | ProbeOutcome::Garbage => {}
+            | ProbeOutcome::Garbage
+            | ProbeOutcome::Elsewhere => {}
         }
         true
     }

@@ -1,15 +1,18 @@
 //! What members ask of the coordinator: to leave, to remove somebody, to finish a half-decided view. On the asking side
 //! each is repeated until a view answers it; on the coordinator's side it is queued for one.
 
-use crate::member::MemberId;
+use crate::member::{MemberId, NAME_BYTES_MAX};
 use crate::message::{FrameBody, UnfinishedReason};
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::scene::Scene;
 use crate::time::Timestamp;
 use crate::view::Expelled;
 
 /// Most removals that one member has under way, and that a coordinator queues.
 const REMOVALS_MAX: usize = 256;
+/// Longest reason of a removal, in bytes; the rest is cut off. All removals of one change have to fit its frame.
+const REASON_BYTES_MAX: usize = 512;
 
 /// What this member asks for.
 #[derive(Debug, Default)]
@@ -33,7 +36,7 @@ impl Requests {
     pub(crate) fn remove(&mut self, now: Timestamp, expelled: Expelled) {
         let known = self.removals.iter().any(|(e, _)| e.member == expelled.member);
         if !known && self.removals.len() < REMOVALS_MAX {
-            self.removals.push((expelled, now));
+            self.removals.push((within_bounds(expelled), now));
         }
         self.retry_at = Some(now);
     }
@@ -41,7 +44,7 @@ impl Requests {
     /// Says that the installed view is half-decided, or that it is not any more.
     //= docs/protocol.md#vw-23
     pub(crate) fn set_unfinished(&mut self, now: Timestamp, why: Option<UnfinishedReason>) {
-        match (why, &mut self.unfinished) {
+        match (why.filter(|_| !planted::is(Planted::UnfinishedUnsaid)), &mut self.unfinished) {
             (Some(why), None) => {
                 self.unfinished = Some((why, now));
                 self.retry_at = Some(now);
@@ -118,7 +121,7 @@ impl Queue {
     pub(crate) fn remove(&mut self, expelled: Expelled) {
         let known = self.removals.iter().any(|e| e.member == expelled.member);
         if !known && self.removals.len() < REMOVALS_MAX {
-            self.removals.push(expelled);
+            self.removals.push(within_bounds(expelled));
         }
     }
 
@@ -153,6 +156,15 @@ impl Queue {
         self.removals.retain(|e| scene.view.contains(&e.member));
         self.finish = false;
     }
+}
+
+/// A removal whose texts are no longer than a change can carry.
+fn within_bounds(mut expelled: Expelled) -> Expelled {
+    for (text, max) in [(&mut expelled.reason, REASON_BYTES_MAX), (&mut expelled.by, NAME_BYTES_MAX)] {
+        text.truncate(text.floor_char_boundary(max));
+        text.shrink_to_fit();
+    }
+    expelled
 }
 
 #[cfg(test)]

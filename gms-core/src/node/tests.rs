@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::input::ReplyHandle;
-use crate::message::{Answers, Ballot, Datagram, Frame, UnfinishedReason};
+use crate::input::{CheckHandle, ReplyHandle};
+use crate::message::{Answers, Ballot, CheckRequest, Datagram, Frame, UnfinishedReason};
 use crate::output::Destination;
 use crate::testing::{addr, head, member, view_of};
 use crate::view::Change;
@@ -167,4 +167,71 @@ fn of_what_was_overtaken_a_verifier_hears_its_checker_and_nothing_else() {
     node.handle_input(at(1_020), datagram(0, 1, &view, 5, verify));
     let outputs = drain(&mut node);
     assert!(outputs.iter().any(|output| matches!(output, Output::StartProbe { .. })), "{outputs:?}");
+}
+
+#[test]
+//= docs/protocol.md#wr-4
+fn a_stranger_gets_no_more_bytes_than_it_spent() {
+    let (mut node, view) = member_of_three(1);
+    run(&mut node, 1_000);
+    // With a change accepted, heads are longer than the stranger's.
+    let prepare = FrameBody::Prepare { ballot: Ballot { round: 0, place: 0 }, change: Change::empty(&view) };
+    node.handle_input(at(1_010), frame(0, 1, &view, 1, prepare));
+    drain(&mut node);
+    let stranger = heartbeat(9, 1, &view, 1);
+    let Input::Datagram { datagram: question, .. } = &stranger else { unreachable!("a datagram") };
+    let size = |datagram: &Datagram| {
+        let mut bytes = Vec::new();
+        crate::codec::encode_datagram(datagram, &mut bytes).expect("a small datagram");
+        bytes.len()
+    };
+    let spent = size(question);
+    node.handle_input(at(1_020), stranger);
+    let said = drain(&mut node);
+    let [Output::Send { to, datagram }] = said.as_slice() else { panic!("{said:?}") };
+    assert_eq!((*to, &datagram.body), (addr(9), &DatagramBody::NotAMember { view: view.id() }));
+    assert!(size(datagram) <= spent, "{} bytes for {spent}", size(datagram));
+}
+
+#[test]
+//= docs/protocol.md#vw-5
+fn a_joiner_does_not_take_a_view_after_which_no_number_is_left() {
+    let mut config = Config::new("test");
+    config.has_seeds = true;
+    let mut node = Node::new(config, member(1), 1, at(1_000)).expect("a valid configuration");
+    // Numbers can't be set here: the frame is forged, as a stranger would.
+    let view = view_of(3);
+    let head = head(0, 1, &view, 1);
+    let encoded = |body| {
+        let mut bytes = Vec::new();
+        let frame = Frame { head: head.clone(), body };
+        crate::codec::encode_frame(&frame, &mut bytes).expect("a small frame");
+        bytes
+    };
+    let mut bytes = encoded(FrameBody::Install(Installation::Whole(Box::new(view))));
+    // The kind of the frame, the variant of the installation, the number.
+    let place = encoded(FrameBody::ViewRequest { held: crate::view::ViewId::NONE }).len() - 2 + 2;
+    bytes.splice(place..=place, [253, 255, 255, 255, 255, 255, 255, 255, 255]);
+    let frame = crate::codec::decode_frame(&bytes).expect("a frame in its only form");
+    let FrameBody::Install(Installation::Whole(forged)) = &frame.body else { panic!("{frame:?}") };
+    assert_eq!(forged.number(), u64::MAX);
+    let (from, reply, received_at) = (addr(0), ReplyHandle(1), at(1_000));
+    node.handle_input(at(1_000), Input::Frame { from, reply, received_at, frame });
+    assert_eq!(node.view(), None);
+}
+
+#[test]
+//= docs/protocol.md#fd-21
+fn a_member_tells_checkers_of_another_cluster_that_it_is_none_of_theirs() {
+    let (mut node, view) = member_of_three(1);
+    run(&mut node, 1_000);
+    let mut asked = |cluster| {
+        let request = CheckRequest { cluster, target: member(1).id, view: view.id() };
+        node.handle_input(at(1_000), Input::CheckAsked { handle: CheckHandle(1), request });
+        drain(&mut node)
+    };
+    let answer = |answer| vec![Output::AnswerCheck { handle: CheckHandle(1), answer }];
+    assert_eq!(asked(view.cluster()), answer(CheckAnswer::Ok));
+    let other = crate::member::ClusterId::from_bytes([9; 16]);
+    assert_eq!(asked(other), answer(CheckAnswer::Elsewhere));
 }

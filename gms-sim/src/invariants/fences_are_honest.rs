@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use gms_core::evidence::Verdict;
 use gms_core::member::ClusterTag;
 use gms_core::message::{FrameBody, Head};
 use gms_core::runtime::StepKind;
 use gms_core::view::ViewId;
-use gms_core::{MemberId, Timestamp};
+use gms_core::{Event, MemberId, Timestamp};
 
 use crate::world::{Look, Observer};
 
@@ -94,6 +95,13 @@ impl Observer for FencesAreHonest {
             return Ok(());
         }
         match kind {
+            // Who holds such a verdict votes for it too; where all others are condemned, nothing of that is seen.
+            StepKind::Event(Event::FinalCheckFailed { member, verdict: Verdict::Silent, .. }) => {
+                if let Some(view) = look.processes[by].view() {
+                    self.asked.insert((view.cluster().tag(), view.id(), by, member.id));
+                }
+                Ok(())
+            }
             StepKind::SentDatagram { datagram, .. } => self.said(look, by, &datagram.head),
             StepKind::SentFrame { frame, .. } => {
                 let cluster = frame.head.cluster;
@@ -134,6 +142,7 @@ mod tests {
             accepted: None,
             flags: Flags::default(),
             number: 1,
+            quorate_for_ms: None,
             echo: Some(Echo { number: 1, age_us: 0 }),
         }
     }

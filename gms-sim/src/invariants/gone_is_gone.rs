@@ -24,6 +24,12 @@ impl GoneIsGone {
         if !process.is_up() || self.rejecting.contains(&process.host()) {
             return Ok(());
         }
+        // Who is a member of another cluster is no member of this one, and never will be.
+        let cluster = |index: usize| look.processes[index].view().map(|view| view.cluster());
+        let own = look.process_of(subject).and_then(cluster);
+        if own.is_some() && own != cluster(by) {
+            return Ok(());
+        }
         let (name, judge) = (&process.member().name, &look.processes[by].member().name);
         Err(format!("{judge} takes {name} for gone, which is up"))
     }

@@ -45,6 +45,11 @@ impl Losses {
             Fault::Leave { .. } | Fault::Expel { .. } | Fault::Sick { .. } | Fault::Up { .. } => {
                 self.disturbed_at = Some(look.now);
             }
+            // The host of one that crashed falls silent: what refused before is silent like a lost host.
+            Fault::Down { host } | Fault::Suspend { host, .. } => {
+                let is_on_it = |group: &Group| group.lost.iter().any(|i| look.processes[*i].host() == *host);
+                self.open.iter_mut().filter(|group| is_on_it(group)).for_each(|group| group.is_alone = false);
+            }
             _ => {}
         }
     }

@@ -24,7 +24,7 @@ impl NoGhosts {
         for m in view.members() {
             let (id, name) = (&m.member.id, &m.member.name);
             let process = look.process_of(id).map(|index| look.processes[index].member());
-            if process != Some(&m.member) {
+            if process != Some(&*m.member) {
                 return Err(format!("view {} has {name} under an id that is another's", view.id()));
             }
             if let Some(since) = self.out.get(&(cluster, *id)).filter(|since| **since < view.id()) {
@@ -84,7 +84,7 @@ mod tests {
         let without = removal(&world, evidence(&world, Verdict::Silent));
         let next = base.apply(&without).unwrap();
         let ghost = world.processes()[2].member().clone();
-        let again = Change { joined: vec![ghost], ..Change::empty(&next) };
+        let again = Change { joined: vec![ghost.into()], ..Change::empty(&next) };
         let mut observer = NoGhosts::default();
         observer.step(look, 0, &StepKind::Event(&first(&base))).unwrap();
         observer.step(look, 0, &StepKind::Event(&installed(&base, &without))).unwrap();

@@ -1,9 +1,9 @@
-//! Every removal has its evidence: who checked, why, the verdict, and what the verdict asks for (p-6, fd-21, fd-22, vw-6).
+//! Every removal has its evidence: who checked, why, the verdict, and what the verdict asks for (p-6, fd-21, fd-22, vw-6, lv-3).
 
 use gms_core::event::Removed;
 use gms_core::evidence::{Evidence, FENCES_MAX, Finding, ProbeOutcome, Reason, Verdict};
 use gms_core::runtime::StepKind;
-use gms_core::{Event, MemberId, View, quorum};
+use gms_core::{Event, MemberId, View, hubs, quorum};
 
 use crate::world::{Look, Observer};
 
@@ -35,6 +35,15 @@ impl RemovalsExplained {
         if evidence.silent_for < needed {
             return Err(format!("the checker had not heard it for {:?} only", evidence.silent_for));
         }
+        if hubs::borrows(base, subject) {
+            // Hubs alone are asked, and those that are lost themselves may be missing.
+            let strange = evidence.fenced_by.iter().find(|id| !hubs::is_hub(base, id));
+            return match strange {
+                Some(id) => Err(format!("{} voted for it and is no hub", base.name_of(id))),
+                None if evidence.fenced_by.is_empty() => Err(String::from("no hub voted for it")),
+                None => Ok(()),
+            };
+        }
         let granted = |id: &MemberId| id != subject && evidence.fenced_by.contains(id);
         let weight = quorum::weight_of(base, granted);
         // The record names no more members than it may: beyond that it can't be weighed.
@@ -48,7 +57,11 @@ impl RemovalsExplained {
 /// Whether two were refused, or another incarnation was met.
 fn is_proven(base: &View, subject: &MemberId, evidence: &Evidence) -> Result<(), String> {
     let is_other = |id: &MemberId| id != subject;
-    let met = matches!(evidence.probe, Some(ProbeOutcome::Other(id)) if is_other(&id));
+    let met = match evidence.probe {
+        Some(ProbeOutcome::Other(id)) => is_other(&id),
+        Some(ProbeOutcome::Elsewhere) => true,
+        _ => false,
+    };
     let replaced = evidence.accusations.iter().any(|a| a.reason == Reason::Replaced);
     let second = evidence.verifiers.iter().any(|report| match report.finding {
         Some(Finding::Refused) => true,

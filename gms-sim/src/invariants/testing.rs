@@ -65,7 +65,7 @@ pub(super) fn installed(base: &View, change: &Change) -> Event {
     let removed = |c: &Crashed| Removed { member: subject(&c.member), evidence: Arc::clone(&c.evidence) };
     Event::ViewInstalled(Arc::new(ViewChange {
         view: Arc::new(base.apply(change).unwrap()),
-        joined: change.joined.iter().map(Subject::from).collect(),
+        joined: change.joined.iter().map(|member| Subject::from(&**member)).collect(),
         left: change.left.iter().map(subject).collect(),
         crashed: change.crashed.iter().map(removed).collect(),
         expelled: Vec::new(),

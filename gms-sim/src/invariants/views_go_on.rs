@@ -49,7 +49,12 @@ fn digest_of(base: &View, change: &ViewChange) -> Digest {
     let crashed =
         |id: &MemberId, evidence: &Arc<Evidence>| Crashed { member: *id, evidence: Arc::clone(evidence) };
     let made = Change {
-        joined: ids(&change.joined).iter().filter_map(|id| change.view.member(id)).cloned().collect(),
+        joined: ids(&change.joined)
+            .iter()
+            .filter_map(|id| change.view.member(id))
+            .cloned()
+            .map(Arc::new)
+            .collect(),
         left: ids(&change.left),
         crashed: change.crashed.iter().map(|r| crashed(&r.member.id, &r.evidence)).collect(),
         expelled: change

@@ -81,7 +81,11 @@ pub(super) const ONE_VIEW: Check = Check::new("one view change", |outcome| {
 pub(super) const IN_TIME: Check =
     Check::new("every survivor is without every lost member within 1.5 T", |outcome| {
         let report = Report::new(outcome);
-        let survivors = outcome.world.up().count();
+        let losses = outcome.world.look().truth.losses();
+        let is_lost = |index: &usize| losses.iter().any(|loss| loss.process == *index);
+        let processes = outcome.world.processes();
+        let survivors =
+            (0..processes.len()).filter(|index| processes[*index].is_up() && !is_lost(index)).count();
         let expected = survivors * report.losses;
         if report.detection.count != expected {
             return Err(format!("{} views of {expected} lack a lost member", report.detection.count));

@@ -66,7 +66,7 @@ pub fn all(seed: u64) -> Vec<Published> {
     all.extend([crashes(1_000, seed), lost_hosts(1_000, seed)]);
     all.push(flip_flop(1_000, seed));
     all.extend([lossy(1_000, false, seed), lossy(1_000, true, seed)]);
-    all.push(cut_link(100, seed));
+    all.push(cut_link(100, [0, 50], seed));
     all.push(joins_under_loss(seed));
     all.extend([1, 2, 4, 8, 16, 32].map(|starving| starved(100, starving, seed)));
     for role in [Role::Watcher, Role::Victim, Role::Coordinator] {

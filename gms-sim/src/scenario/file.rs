@@ -1,6 +1,7 @@
 //! Scenario files: a [`Scenario`] as TOML, read with the line of each mistake, and written.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -62,7 +63,7 @@ impl From<toml::de::Error> for Mistake {
 }
 
 impl Scenario {
-    /// Reads a scenario: what it does not name has its default. `docs/simulation.md` describes the format.
+    /// Reads a scenario: what it does not name has its default. `docs/simulate.md` describes the format.
     ///
     /// # Errors
     ///
@@ -225,15 +226,28 @@ fn rows(steps: &[Step]) -> Vec<Row> {
     rows
 }
 
-fn row(step: &Step) -> Row {
-    let value = Value::try_from(&step.fault).expect("all faults have a form in TOML");
-    let (name, mut values) = match value {
+/// A fault's name and values.
+fn parts(fault: &Fault) -> (String, Table) {
+    match Value::try_from(fault).expect("all faults have a form in TOML") {
         Value::Table(table) => {
             let (name, values) = table.into_iter().next().expect("a fault is a table of one name");
             (name, values.try_into().expect("a fault's values are a table"))
         }
         other => (other.as_str().expect("a fault without values is a name").to_owned(), Table::new()),
-    };
+    }
+}
+
+/// As in a file, in one line: `crash, host = 3`.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, values) = parts(self);
+        f.write_str(&name)?;
+        values.iter().try_for_each(|(key, value)| write!(f, ", {key} = {value}"))
+    }
+}
+
+fn row(step: &Step) -> Row {
+    let (name, mut values) = parts(&step.fault);
     let host = values.remove("host").and_then(|host| host.as_integer());
     let hosts = host.and_then(|host| Host::try_from(host).ok()).into_iter().collect();
     Row { at: step.at, name, values, hosts }

@@ -188,7 +188,7 @@ pub enum Fault {
         /// What it does with connections.
         squatter: Squatter,
     },
-    /// The network works, stopped and starved processes run again.
+    /// The network works, stopped and starved processes run again, sick ones are well.
     Heal,
 }
 

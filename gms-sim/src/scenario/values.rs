@@ -144,9 +144,17 @@ pub(super) mod recipients {
     use gms_core::config::HeartbeatRecipients;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+    /// A number of predecessors, or a name.
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged, expecting = "heartbeat_recipients is auto, all, or a number of predecessors")]
+    enum Recipients {
+        Number(u16),
+        Named(Name),
+    }
+
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
-    enum Recipients {
+    enum Name {
         Auto,
         All,
     }
@@ -157,8 +165,9 @@ pub(super) mod recipients {
         to: S,
     ) -> Result<S::Ok, S::Error> {
         let named = recipients.map(|recipients| match recipients {
-            HeartbeatRecipients::Auto => Recipients::Auto,
-            HeartbeatRecipients::All => Recipients::All,
+            HeartbeatRecipients::Auto => Recipients::Named(Name::Auto),
+            HeartbeatRecipients::All => Recipients::Named(Name::All),
+            HeartbeatRecipients::Predecessors(n) => Recipients::Number(n),
         });
         named.serialize(to)
     }
@@ -167,8 +176,9 @@ pub(super) mod recipients {
         from: D,
     ) -> Result<Option<HeartbeatRecipients>, D::Error> {
         Ok(Some(match Recipients::deserialize(from)? {
-            Recipients::Auto => HeartbeatRecipients::Auto,
-            Recipients::All => HeartbeatRecipients::All,
+            Recipients::Named(Name::Auto) => HeartbeatRecipients::Auto,
+            Recipients::Named(Name::All) => HeartbeatRecipients::All,
+            Recipients::Number(n) => HeartbeatRecipients::Predecessors(n),
         }))
     }
 }

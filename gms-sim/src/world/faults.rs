@@ -205,6 +205,7 @@ impl World {
             if process.is_up() && process.running != Running::Yes {
                 self.set_running(index, Running::Yes);
             }
+            self.command(index, Command::SetSick(false));
         }
     }
 
@@ -222,7 +223,7 @@ impl World {
         let last = self.listeners.get(host).and_then(|l| l.last()).map(|(_, index)| *index);
         last.is_some_and(|index| {
             let process = &self.processes[index];
-            process.is_alive && !process.is_leaving && self.scenario.rejoin && process.exclusions > 0
+            process.is_alive && !process.is_leaving && process.comeback.is_out()
         })
     }
 }

@@ -58,6 +58,7 @@ impl World {
             sink: None,
             violation: None,
             spare: Vec::new(),
+            newest: None,
             events: 0,
             events_at_now: 0,
             scenario,

@@ -6,14 +6,16 @@ mod form;
 mod observe;
 mod send;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
+use gms_core::comeback::Comeback;
 use gms_core::input::{CheckHandle, Input};
 use gms_core::message::CheckRequest;
 use gms_core::output::FrameToken;
 use gms_core::runtime::{StepKind, TraceSink, TraceStep};
-use gms_core::{Output, Timestamp};
+use gms_core::{Output, Timestamp, View};
 
 use crate::clock::Clock;
 use crate::metrics::Metrics;
@@ -120,6 +122,8 @@ pub struct World {
     sink: Option<Sink>,
     violation: Option<Violation>,
     spare: Vec<Vec<u8>>,
+    /// The newest view that anybody installed: others that install its equal share it.
+    newest: Option<Arc<View>>,
     events: u64,
     events_at_now: u64,
 }
@@ -280,14 +284,14 @@ impl World {
     /// Starts a process; `after` is the one whose next incarnation it is.
     fn begin(&mut self, host: Host, slot: u16, after: Option<usize>) {
         self.net.host_mut(host).squatter = None;
-        let (clock, exclusions, way_back) = after.map_or_else(
-            || (Clock::new(self.now), 0, Vec::new()),
+        let (clock, comeback, way_back) = after.map_or_else(
+            || (Clock::new(self.now), Comeback::new(), Vec::new()),
             |before| {
                 let before = &mut self.processes[before];
-                (before.clock, before.exclusions + 1, std::mem::take(&mut before.way_back))
+                (before.clock, before.comeback, std::mem::take(&mut before.way_back))
             },
         );
-        let birth = Birth { host, slot, now: self.now, clock, exclusions, way_back };
+        let birth = Birth { host, slot, now: self.now, clock, comeback, way_back };
         let process = Process::start(&self.scenario, birth, &mut self.rng);
         let index = self.processes.len();
         self.truth.process_started(index, &process);

@@ -1,13 +1,15 @@
 //! What a node's outputs bring about: packets, connections, results that come back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use gms_core::codec;
+use gms_core::event::ExclusionCause;
 use gms_core::evidence::ProbeOutcome;
 use gms_core::input::{Input, SendFailure};
 use gms_core::message::{CheckAnswer, Datagram, Frame};
 use gms_core::output::{CheckTarget, Destination, FrameToken, ProbeId};
-use gms_core::{Event, Output, Timestamp};
+use gms_core::{Event, Output, Timestamp, View};
 
 use crate::network::{Squatter, StreamMode, address, host_of};
 
@@ -28,6 +30,7 @@ impl World {
                     CheckAnswer::Ok => ProbeOutcome::Ok,
                     CheckAnswer::Other(id) => ProbeOutcome::Other(id),
                     CheckAnswer::Sick => ProbeOutcome::Sick,
+                    CheckAnswer::Elsewhere => ProbeOutcome::Elsewhere,
                 };
                 let (host, to) = (self.processes[from].host, self.processes[asker].host);
                 if self.net.passes(host, to) {
@@ -176,17 +179,33 @@ impl World {
                 let others = change.view.members().iter().map(|m| &m.member).filter(|m| m.id != me);
                 // Enough to find the way back; a whole list for each of a thousand members would not fit.
                 process.way_back = others.take(8).map(|m| m.endpoint.addr).collect();
-                process.exclusions = 0;
+                process.comeback.joined(self.now);
+                self.share(index, &change.view);
+            }
+            Event::Excluded { cause: ExclusionCause::GaveWay { at, .. }, .. } => {
+                let process = &mut self.processes[index];
+                process.comeback.gives_way();
+                process.way_back.push(*at);
             }
             Event::Stopped { reason } => {
                 self.streams.forget(index);
-                let process = &self.processes[index];
-                if let Some(wait) = process.comes_back_after(&self.scenario, reason, &mut self.rng) {
+                let process = &mut self.processes[index];
+                let wait = process.comes_back_after(self.now, &self.scenario, reason, &mut self.rng);
+                if let Some(wait) = wait {
                     let (host, slot) = (process.host, process.slot);
                     self.queue.push(self.now + wait, Item::Begin { host, slot, after: index });
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Lets nodes that installed equal views hold one copy: a thousand views of a thousand members would not fit.
+    fn share(&mut self, index: usize, view: &Arc<View>) {
+        match &self.newest {
+            Some(newest) if newest.id() == view.id() && self.processes[index].node.share_view(newest) => {}
+            Some(newest) if newest.id() >= view.id() => {}
+            _ => self.newest = Some(Arc::clone(view)),
         }
     }
 }

@@ -156,6 +156,19 @@ fn where_nobody_accepted_anything_the_proposer_is_free() {
 }
 
 #[test]
+//= docs/protocol.md#vw-8
+fn a_change_that_does_not_apply_to_the_base_is_not_taken_over() {
+    let mut desk = Desk::successor();
+    let ballot = Ballot { round: 1, place: 1 };
+    desk.sends(100);
+    let sound = leave(&desk.stand.view, &[0]);
+    desk.proposer.handle_promised(id(2), ballot, Some((ROUND_ZERO, sound.clone())));
+    let of_a_stranger = leave(&desk.stand.view, &[9]);
+    desk.proposer.handle_promised(id(1), ballot, Some((Ballot { round: 1, place: 2 }, of_a_stranger)));
+    assert_eq!(desk.sends(102), to_each(&[0, 1, 2], &FrameBody::Prepare { ballot, change: sound }));
+}
+
+#[test]
 fn promises_of_another_ballot_count_for_nothing() {
     let mut desk = Desk::successor();
     desk.sends(100);

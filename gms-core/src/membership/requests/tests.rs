@@ -82,3 +82,34 @@ fn the_coordinator_queues_each_wish_once_and_forgets_what_a_view_answered() {
     assert_eq!(queue.removals(), []);
     assert!(!queue.is_finish_due() && !queue.is_empty());
 }
+
+#[test]
+//= docs/protocol.md#wr-1
+fn all_removals_of_a_change_fit_one_frame_however_long_their_reasons() {
+    let mut queue = Queue::default();
+    for n in 0..=u8::MAX {
+        queue.remove(Expelled { member: id(n), reason: "ü".repeat(1 << 16), by: "m".repeat(1 << 16) });
+    }
+    let removals = queue.removals();
+    assert_eq!(removals.len(), REMOVALS_MAX);
+    assert!(
+        removals.iter().all(|e| e.reason == "ü".repeat(256) && e.by == "m".repeat(64)),
+        "cut at a letter"
+    );
+    let change = Change { expelled: removals.to_vec(), ..Change::empty(&view_of(2)) };
+    let ballot = crate::message::Ballot { round: 0, place: 0 };
+    let head = crate::testing::head(0, 1, &view_of(2), 1);
+    let frame = crate::message::Frame { head, body: FrameBody::Prepare { ballot, change } };
+    assert_eq!(crate::codec::encode_frame(&frame, &mut Vec::new()), Ok(()));
+}
+
+#[test]
+//= docs/protocol.md#vw-15
+fn a_long_reason_is_cut_before_it_is_sent() {
+    let mut stand = Stand::new(view_of(4), 1);
+    let (mut requests, mut out) = (Requests::default(), Outbox::default());
+    requests.remove(at(100), Expelled { reason: "x".repeat(513), ..expelled(3) });
+    requests.handle_timeout(stand.at(100), id(0), &mut out);
+    let body = FrameBody::Remove { member: id(3), reason: "x".repeat(512), by: "m1".into() };
+    assert_eq!(frames(&mut out), [(id(0), body)]);
+}

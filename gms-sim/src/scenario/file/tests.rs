@@ -172,6 +172,14 @@ fn mistakes_are_named_with_their_line_and_what_is_possible() {
 }
 
 #[test]
+fn a_fault_is_one_line_for_people() {
+    assert_eq!(Fault::Crash { host: 3 }.to_string(), "crash, host = 3");
+    assert_eq!(Fault::Heal.to_string(), "heal");
+    let partition = Fault::Partition { groups: vec![vec![0, 1], vec![2]] };
+    assert_eq!(partition.to_string(), "partition, groups = [[0, 1], [2]]");
+}
+
+#[test]
 fn a_process_that_starts_later_may_be_hit() {
     let text = "[[fault]]\nat = \"1s\"\ndo = \"start\"\nhost = 5\n[[fault]]\nat = \"9s\"\ndo = \"crash\"\nhost = 5\n";
     assert_eq!(Scenario::from_toml(text).unwrap().faults.len(), 2);
