@@ -165,3 +165,40 @@ fn head_text(head: &Head) -> String {
     text.push(']');
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::run_watched;
+    use crate::scenario::{Fault, Scenario, Step};
+    use std::time::Duration;
+
+    fn scenario(seed: u64) -> Scenario {
+        let crash = Step { at: Duration::from_secs(1), fault: Fault::Crash { host: 2 } };
+        let (member_timeout, run_for) = (Duration::from_secs(1), Duration::from_secs(4));
+        Scenario { members: 3, seed, member_timeout, run_for, faults: vec![crash], ..Scenario::default() }
+    }
+
+    #[test]
+    fn the_last_lines_are_kept_and_the_digest_tells_runs_apart() {
+        let digest = |seed| {
+            let mut journal = Journal::with_digest(10);
+            run_watched(scenario(seed), &mut journal).unwrap();
+            assert_eq!(journal.lines().len(), 10);
+            journal.digest()
+        };
+        assert_eq!(digest(1), digest(1));
+        assert_ne!(digest(1), digest(2));
+    }
+
+    #[test]
+    fn lines_say_who_did_what() {
+        let mut journal = Journal::of_last(usize::MAX);
+        run_watched(scenario(1), &mut journal).unwrap();
+        let lines = journal.lines();
+        let has = |text: &str| lines.iter().any(|line| line.contains(text));
+        assert!(has("Prepare round 0 place 0"), "{lines:?}");
+        assert!(has("* view 4 "), "{lines:?}");
+        assert!(has("verdict: Gone"), "{lines:?}");
+    }
+}

@@ -132,11 +132,14 @@ impl Losses {
 }
 
 impl Group {
-    /// Whether the survivors weigh more than half of the view.
+    /// Whether the survivors weigh more than half of the view, and of each in which one of them is. A member that is
+    /// let in meanwhile can't vouch for anybody's silence until R later, and counts against.
     pub(super) fn has_majority(&self, look: Look<'_>, view: &View) -> bool {
         let survives =
             |id: &MemberId| look.process_of(id).is_some_and(|index| self.survivors.contains(&index));
-        quorum::is_majority(quorum::weight_of(view, survives), view.weight())
+        let is_enough = |view: &View| quorum::is_majority(quorum::weight_of(view, survives), view.weight());
+        let mut held = self.survivors.iter().filter_map(|index| look.processes[*index].view());
+        is_enough(view) && held.all(|view| is_enough(view))
     }
 
     /// Whether another process has taken the place of a lost one: it is met there, or asks to join, sooner or later.
