@@ -14,8 +14,9 @@ use crate::scenario::{Fault, Scenario, Step};
 const T: Duration = Duration::from_secs(1);
 /// What clocks may differ by: `R (1 - ρ) ≥ T (1 + ρ)`, the fine print of p-5, bears this much.
 const DRIFT_PPM_MAX: i32 = 100_000;
-/// Longest time that healing may take: exclusion is learned by asking, and who joins again waits and asks seeds.
-const HEAL_FOR: Duration = Duration::from_secs(60);
+/// Longest time that healing may take: exclusion is learned by asking, and who joins again waits, up to 60 T where
+/// its returns did not last, and asks seeds.
+const HEAL_FOR: Duration = Duration::from_secs(120);
 
 /// What kind of a bad day it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

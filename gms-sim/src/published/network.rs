@@ -25,7 +25,7 @@ pub fn bootstrap(members: usize, seed: u64) -> Published {
             members,
             seed,
             start: Start::Together,
-            run_for: Duration::from_secs(60),
+            run_for: Duration::from_secs(20),
             ..Scenario::default()
         },
         checks: vec![COMPLETE, few_sizes],

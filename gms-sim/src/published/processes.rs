@@ -35,7 +35,7 @@ fn losses(name: String, members: usize, seed: u64, fault: fn(Host) -> Fault) -> 
         scenario: Scenario {
             members,
             seed,
-            run_for: Duration::from_secs(30),
+            run_for: Duration::from_secs(20),
             rejoin: false,
             faults: spread(members, members.div_ceil(100)).map(|host| at(10, fault(host))).collect(),
             ..Scenario::default()

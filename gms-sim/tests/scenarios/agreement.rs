@@ -40,7 +40,7 @@ fn lose_coordinator_when(seed: u64, is_there: impl Fn(&World, u64, usize) -> boo
     observers.push(Box::new(acceptances.clone()));
     let mut world = World::new(scenario, observers).expect("a valid scenario");
     let coordinator = &world.processes()[0];
-    let view = coordinator.view().expect("formed");
+    let view = coordinator.view().expect("all are in a view");
     let before = view.number();
     assert_eq!(view.coordinator().id, coordinator.member().id, "the first host founds");
     acceptances.0.borrow_mut().clear();
@@ -56,8 +56,8 @@ fn lose_coordinator_when(seed: u64, is_there: impl Fn(&World, u64, usize) -> boo
 
 /// The three that are left are in one view without the two that are lost.
 fn assert_three_are_left(world: &World, seed: u64) {
-    let mut views = world.processes()[1..4].iter().map(|process| process.view().expect("formed"));
-    let first = views.next().expect("three processes");
+    let mut views = world.processes()[1..4].iter().map(|process| process.view().expect("in a view"));
+    let first = views.next().expect("three of them");
     assert_eq!(first.len(), 3, "seed {seed}: {first:?}");
     assert!(views.all(|view| view.id() == first.id()), "seed {seed}");
 }

@@ -55,13 +55,13 @@ fn a_joiner_that_dies_at_any_moment_of_its_joining_leaves_nothing_behind() {
 fn a_view_of_129_members_loses_three_at_once_in_one_view_change() {
     let down = |host| at(5, Fault::Down { host });
     let outcome =
-        run(gms_sim::Scenario { rejoin: false, ..scenario(129, 20, vec![down(40), down(41), down(100)]) });
+        run(gms_sim::Scenario { rejoin: false, ..scenario(129, 14, vec![down(40), down(41), down(100)]) });
     let report = Report::new(&outcome);
     assert_eq!((report.views, report.detection.count), (1, 3 * 126), "{report}");
 }
 
 #[test]
 fn a_view_of_129_members_lets_one_more_in_and_one_go() {
-    let faults = vec![at(5, Fault::Start { host: 129 }), at(15, Fault::Leave { host: 70 })];
-    assert_ends_with(&run(scenario(129, 25, faults)), 129);
+    let faults = vec![at(5, Fault::Start { host: 129 }), at(7, Fault::Leave { host: 70 })];
+    assert_ends_with(&run(scenario(129, 10, faults)), 129);
 }
