@@ -5,13 +5,16 @@ use gms_sim::{Scenario, World, mixed};
 
 use crate::scripts;
 
+/// What should come about, and whether it did not.
+type Aim = (&'static str, fn(&World) -> bool);
+
 /// Scenarios from seeds.
 #[derive(Clone, Copy)]
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
     pub(crate) scenario: fn(u64) -> Scenario,
     /// What should come about beside the invariants, and whether it did not; looked at every simulated second.
-    pub(crate) aim: Option<(&'static str, fn(&World) -> bool)>,
+    pub(crate) aim: Option<Aim>,
 }
 
 /// A fault that is caught.

@@ -333,8 +333,7 @@ impl Scenery {
             },
         });
         let view = setting.view(setting.victim, peer.view);
-        isolation::connected_until(view, &me, &peer.contacts, pending, Timestamp::ZERO)
-            > at(self.tick)
+        isolation::connected_until(view, &me, &peer.contacts, pending, Timestamp::ZERO) > at(self.tick)
     }
 
     /// For how many ticks the change that makes view `number` has been decided.
