@@ -234,10 +234,10 @@ impl World {
         self.change_voter(who, |voter| {
             let base_is_held = |base| base == voter.view.id();
             match body {
-                FrameBody::Promise { ballot, base, base_digest, .. } => {
-                    if base_is_held(base) && base_digest == voter.view.digest() {
-                        voter.promise(who, sender, ballot, &mut out);
-                    }
+                FrameBody::Promise { ballot, base, base_digest, .. }
+                    if base_is_held(base) && base_digest == voter.view.digest() =>
+                {
+                    voter.promise(who, sender, ballot, &mut out);
                 }
                 FrameBody::Prepare { ballot, change } => voter.accept(sender, ballot, change, &mut out),
                 FrameBody::Promised { ballot, base, accepted } if base_is_held(base) => {

@@ -37,7 +37,7 @@ impl Scenery {
         let mut code = vec![
             u64::try_from(peer.view).expect("few views"),
             u64::from(peer.acceptor.accepted().is_some()),
-            u64::try_from(setting.views[0].weight_of(&id(numbered(who)))).expect("a weight"),
+            u64::from(setting.views[0].weight_of(&id(numbered(who)))),
         ];
         if let Some(record) = peer.contacts.get(&victim) {
             let mut open = record.clone();
