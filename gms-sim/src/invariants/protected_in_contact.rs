@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gms_core::evidence::Verdict;
-use gms_core::message::{Flags, FrameBody, Head};
+use gms_core::message::{FrameBody, Head};
 use gms_core::runtime::StepKind;
 use gms_core::{Event, MemberId, Timestamp};
 
@@ -12,9 +12,9 @@ use crate::world::{Look, Observer};
 /// Follows flags as they are read, and what successors say of those before them.
 #[derive(Debug, Default)]
 pub(crate) struct ProtectedInContact {
-    /// Per receiver and sender and channel: number and flags of the newest message.
-    newest: BTreeMap<(usize, usize, bool), u64>,
-    flags: BTreeMap<(usize, usize), Flags>,
+    /// Per receiver and sender: when a message was last read that said that its sender is not entitled. Numbers tell no
+    /// order here: they begin anew with each record.
+    waived: BTreeMap<(usize, usize), Timestamp>,
     /// Of each asker: the verdicts that it named last.
     verdicts: BTreeMap<usize, Vec<(MemberId, Verdict)>>,
     /// When each process installed its view: in a young one nobody can have been idle for 2 T.
@@ -22,12 +22,10 @@ pub(crate) struct ProtectedInContact {
 }
 
 impl ProtectedInContact {
-    fn read(&mut self, look: Look<'_>, by: usize, head: &Head, is_frame: bool) {
+    fn read(&mut self, look: Look<'_>, by: usize, head: &Head) {
         let Some(from) = look.truth.process_of_short(head.sender) else { return };
-        let newest = self.newest.entry((by, from, is_frame)).or_default();
-        if head.number > *newest {
-            *newest = head.number;
-            self.flags.insert((by, from), head.flags);
+        if head.flags.isolated || head.flags.paused {
+            self.waived.insert((by, from), look.processes[by].clock.local(look.now));
         }
     }
 
@@ -44,10 +42,10 @@ impl ProtectedInContact {
             // Who is proved gone is looked for by a probe, and who is idle is not named.
             let is_silent = named.clone().any(|(id, verdict)| *id == m.id && *verdict == Verdict::Silent);
             let Some(process) = look.process_of(&m.id).filter(|_| is_silent) else { continue };
-            let flags = self.flags.get(&(by, process)).copied().unwrap_or_default();
-            let heard = look.truth.last_heard_local(by, process).map(|heard| local.since(heard));
-            let is_protected = !flags.isolated && !flags.paused;
-            if let Some(ago) = heard.filter(|ago| *ago < span && is_protected) {
+            let waived = self.waived.get(&(by, process));
+            let heard =
+                look.truth.last_heard_local(by, process).filter(|heard| waived.is_none_or(|at| at < heard));
+            if let Some(ago) = heard.map(|heard| local.since(heard)).filter(|ago| *ago < span) {
                 let (me, asks, name) = (&me.name, &asks.name, &m.name);
                 return Err(format!("{me} promised {asks} the office of {name}, which it heard {ago:?} ago"));
             }
@@ -69,8 +67,8 @@ impl Observer for ProtectedInContact {
             StepKind::Event(Event::ViewInstalled(_)) => {
                 self.installed.insert(by, look.processes[by].clock.local(look.now));
             }
-            StepKind::ReceivedDatagram { datagram, .. } => self.read(look, by, &datagram.head, false),
-            StepKind::ReceivedFrame { frame, .. } => self.read(look, by, &frame.head, true),
+            StepKind::ReceivedDatagram { datagram, .. } => self.read(look, by, &datagram.head),
+            StepKind::ReceivedFrame { frame, .. } => self.read(look, by, &frame.head),
             StepKind::SentFrame { frame, .. } => match &frame.body {
                 FrameBody::Promise { verdicts, .. } => {
                     self.verdicts.insert(by, verdicts.clone());
