@@ -247,8 +247,14 @@ impl InView {
             && other.cluster == self.view.cluster()
             && other.view > self.view.id()
         {
-            let (address, id) = (other.endpoint.check_addr, other.coordinator.short());
-            self.catch_up.note_stranger(scene!(self, now), other.view, address, id);
+            let scene = scene!(self, now);
+            if self.view.contains(&other.coordinator) {
+                // A member is asked in its turn; it may be gone, and whoever else showed the number is the one who has it.
+                self.catch_up.note(scene, other.view, None);
+            } else {
+                let (address, id) = (other.endpoint.check_addr, other.coordinator.short());
+                self.catch_up.note_stranger(scene, other.view, address, id);
+            }
         }
         if !is_firsthand {
             return;
