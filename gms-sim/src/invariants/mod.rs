@@ -2,14 +2,14 @@
 //!
 //! | promise | kept by |
 //! | --- | --- |
-//! | p-2 | [`dead_leave_in_time`], [`lost_together`] |
-//! | p-3 | [`healthy_stay`], [`gone_is_gone`] |
-//! | p-4 | [`one_view_per_number`], [`views_go_on`], [`majority_decides`], [`coordinator_proposes`], [`no_ghosts`] |
-//! | p-5 | [`fences_are_honest`], [`fences_of_this_base`], [`isolated_first`], [`isolated_soon`], [`voters_know`] |
-//! | p-6 | [`removals_explained`] |
-//! | rules of the health monitor | [`contact_is_first_hand`], [`accusers_can_judge`], [`one_check_at_a_time`], [`pauses_are_noticed`], [`verdicts_follow`] |
-//! | rules of the views | [`protected_in_contact`], [`newcomers_are_few`], [`leavers_leave_last`] |
-//! | other rules | [`last_word`], [`bounded`], and after healing [`progress`] |
+//! | p-2 | `dead_leave_in_time`, `lost_together` |
+//! | p-3 | `healthy_stay`, `gone_is_gone` |
+//! | p-4 | `one_view_per_number`, `views_go_on`, `majority_decides`, `coordinator_proposes`, `no_ghosts` |
+//! | p-5 | `fences_are_honest`, `fences_of_this_base`, `isolated_first`, `isolated_soon`, `voters_know` |
+//! | p-6 | `removals_explained` |
+//! | rules of the health monitor | `contact_is_first_hand`, `accusers_can_judge`, `one_check_at_a_time`, `pauses_are_noticed`, `verdicts_follow` |
+//! | rules of the views | `protected_in_contact`, `newcomers_are_few`, `leavers_leave_last` |
+//! | other rules | `last_word`, `bounded`, and after healing `progress` |
 
 mod accusers_can_judge;
 mod bounded;
