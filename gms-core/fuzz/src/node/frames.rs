@@ -192,7 +192,8 @@ fn ballot(stage: &mut Stage<'_>, n: usize) -> Ballot {
 
 /// The number and digest of the node's view, or of another.
 fn base(stage: &mut Stage<'_>) -> (ViewId, Digest) {
-    let held = stage.node.view().map_or((ViewId(0), Digest::default()), |view| (view.id(), view.digest()));
+    let view = stage.node.view();
+    let held = view.map(|view| (view.id(), view.digest())).unwrap_or_default();
     match stage.draw.below(6) {
         4 => (ViewId(stage.draw.number(held.0.0)), held.1),
         5 => (held.0, cast::any_digest(&mut stage.draw)),
