@@ -19,6 +19,8 @@ pub(crate) enum Code {
     QuorumLost = 5,
     /// The member asked is isolated or without quorum.
     NoQuorum = 6,
+    /// A simulation was interrupted: as shells say it of SIGINT.
+    Interrupted = 130,
 }
 
 impl From<Code> for ExitCode {

@@ -13,6 +13,8 @@ mod output;
 mod render;
 mod run;
 mod serve;
+mod signals;
+mod simulate;
 mod sink;
 mod status_json;
 mod trace;
@@ -40,6 +42,7 @@ pub fn main() -> ExitCode {
         Command::Suspect(args) => client::suspect(&args),
         Command::Check(args) => client::check(&args),
         Command::Remove(args) => client::remove(&args),
+        Command::Simulate(args) => simulate::command(&args),
         Command::Completions(args) => completions(args.shell),
     };
     match result {

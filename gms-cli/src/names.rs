@@ -32,7 +32,8 @@ impl Names {
         }
     }
 
-    fn learn_view(&mut self, view: &View) {
+    /// Learns the names of a view's members.
+    pub(crate) fn learn_view(&mut self, view: &View) {
         if self.known.len() > view.len() + FORMER_MAX {
             self.known.clear();
         }

@@ -6,6 +6,12 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+/// Takes whole lines.
+pub(crate) trait Lines {
+    /// Takes one, with or without its end.
+    fn push(&self, line: Vec<u8>);
+}
+
 /// The near end of a bounded queue of lines. What does not fit is counted, and the count is written in its place.
 #[derive(Clone, Debug)]
 pub(crate) struct LineSink {
@@ -46,8 +52,17 @@ impl LineSink {
         Ok(Self { queue, shared })
     }
 
+    /// Waits until everything queued so far is written, at most for `timeout`.
+    pub(crate) fn flush(&self, timeout: Duration) {
+        let goal = self.shared.queued.load(Ordering::Acquire);
+        let written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.shared.progress.wait_timeout_while(written, timeout, |written| *written < goal));
+    }
+}
+
+impl Lines for LineSink {
     /// Queues a line, or counts it as lost. Never waits.
-    pub(crate) fn push(&self, mut line: Vec<u8>) {
+    fn push(&self, mut line: Vec<u8>) {
         if line.last() != Some(&b'\n') {
             line.push(b'\n');
         }
@@ -57,13 +72,6 @@ impl LineSink {
             self.shared.queued.fetch_sub(1, Ordering::AcqRel);
             self.shared.lost.fetch_add(1, Ordering::AcqRel);
         }
-    }
-
-    /// Waits until everything queued so far is written, at most for `timeout`.
-    pub(crate) fn flush(&self, timeout: Duration) {
-        let goal = self.shared.queued.load(Ordering::Acquire);
-        let written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.shared.progress.wait_timeout_while(written, timeout, |written| *written < goal));
     }
 }
 

@@ -99,8 +99,8 @@ pub(crate) fn timing_json(timing: &Timing) -> Value {
         "refused_grace_ms": millis(*refused_grace),
         "batch_window_ms": millis(*batch_window),
         "heartbeat_recipients": match heartbeat_recipients {
-            HeartbeatRecipients::Auto => "auto",
-            HeartbeatRecipients::All => "all",
+            HeartbeatRecipients::Auto | HeartbeatRecipients::All => heartbeat_recipients.to_string().into(),
+            HeartbeatRecipients::Predecessors(n) => Value::from(*n),
         },
         "suspect_recipients": suspect_recipients,
         "verifiers": verifiers,

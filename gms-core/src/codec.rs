@@ -37,7 +37,7 @@ pub const FIND_COORDINATOR_PADDING: usize = 220;
 /// Number of kinds of datagrams; a kind byte at or above it is unknown.
 const DATAGRAM_KINDS: u8 = 9;
 /// Number of kinds of frames.
-const FRAME_KINDS: u8 = 25;
+const FRAME_KINDS: u8 = 26;
 /// The kind byte of [`DatagramBody::Heartbeat`], which is read and written by hand.
 const HEARTBEAT_KIND: u8 = 0;
 /// bincode claims a number's full width from its limit where one byte is on the wire, so that a limit of eight times

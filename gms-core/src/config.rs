@@ -2,29 +2,22 @@
 //!
 //! [`Timing`] belongs to the cluster: fixed at founding, it travels in the view. [`Config`] belongs to one member.
 
+mod profile;
+mod recipients;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::member::NAME_BYTES_MAX;
 
+pub use profile::Profile;
+pub use recipients::{AUTO_PREDECESSORS, AUTO_RECIPIENTS_VIEW_MAX, HeartbeatRecipients};
+
 /// Shortest member timeout: below it, scheduling noise of a loaded machine looks like death.
 pub const MEMBER_TIMEOUT_MIN: Duration = Duration::from_millis(100);
 /// Longest member timeout.
 pub const MEMBER_TIMEOUT_MAX: Duration = Duration::from_secs(600);
-/// Largest view in which `auto` means that everybody gets everybody's heartbeats.
-pub const AUTO_RECIPIENTS_VIEW_MAX: usize = 128;
-
-/// Who gets a member's heartbeats.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum HeartbeatRecipients {
-    /// All members in views up to [`AUTO_RECIPIENTS_VIEW_MAX`].
-    #[default]
-    Auto,
-    /// All members, whatever the view's size.
-    All,
-}
-
 /// The cluster's timing, as a view carries it. One knob, `member_timeout` (T); the rest derives from it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Timing {
@@ -112,7 +105,7 @@ impl Timing {
             final_check_timeout,
             refused_grace,
             batch_window,
-            heartbeat_recipients: HeartbeatRecipients::Auto | HeartbeatRecipients::All,
+            heartbeat_recipients,
             suspect_recipients,
             verifiers,
         } = self;
@@ -124,31 +117,11 @@ impl Timing {
         within("final-check-timeout", *final_check_timeout, 10 * ms, t)?;
         within("refused-grace", *refused_grace, ms, *final_check_timeout)?;
         within("batch-window", *batch_window, Duration::ZERO, t)?;
+        if let HeartbeatRecipients::Predecessors(n) = heartbeat_recipients {
+            within_count("heartbeat-recipients", *n, 1, 32)?;
+        }
         within_count("suspect-recipients", *suspect_recipients, 1, 100)?;
         within_count("verifiers", *verifiers, 0, 16)
-    }
-}
-
-/// Presets of `member_timeout`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Profile {
-    /// One machine: T = 1 s.
-    Local,
-    /// One site: T = 5 s. Geode `MembershipConfig.DEFAULT_MEMBER_TIMEOUT` (5000 ms).
-    #[default]
-    Lan,
-    /// Several sites: T = 15 s.
-    Wan,
-}
-
-impl Profile {
-    /// The preset's member timeout.
-    pub const fn member_timeout(self) -> Duration {
-        match self {
-            Self::Local => Duration::from_secs(1),
-            Self::Lan => Duration::from_secs(5),
-            Self::Wan => Duration::from_secs(15),
-        }
     }
 }
 
@@ -235,8 +208,8 @@ impl TimingOverrides {
                 self.heartbeat_recipients.filter(|own| *own != cluster.heartbeat_recipients).map(|own| {
                     TimingConflict {
                         knob: String::from("heartbeat-recipients"),
-                        joiner: format!("{own:?}").to_lowercase(),
-                        cluster: format!("{:?}", cluster.heartbeat_recipients).to_lowercase(),
+                        joiner: own.to_string(),
+                        cluster: cluster.heartbeat_recipients.to_string(),
                     }
                 })
             })
@@ -407,6 +380,12 @@ mod tests {
         let overrides = TimingOverrides { member_timeout: Some(Duration::ZERO), ..Default::default() };
         let error = overrides.resolve().unwrap_err().to_string();
         assert_eq!(error, "member-timeout is 0s, which is not between 100ms and 600s");
+        let overrides = TimingOverrides {
+            heartbeat_recipients: Some(HeartbeatRecipients::Predecessors(0)),
+            ..Default::default()
+        };
+        let error = overrides.resolve().unwrap_err().to_string();
+        assert_eq!(error, "heartbeat-recipients is 0, which is not between 1 and 32");
         let overrides =
             TimingOverrides { heartbeat_interval: Some(Duration::from_secs(3)), ..Default::default() };
         let error = overrides.resolve().unwrap_err().to_string();
@@ -427,5 +406,9 @@ mod tests {
         let other = TimingOverrides { member_timeout: Some(Duration::from_secs(2)), ..Default::default() };
         let conflict = other.conflict(&cluster).unwrap().to_string();
         assert!(conflict.starts_with("member-timeout is 1s in this cluster, not 2s"), "{conflict}");
+        let number = HeartbeatRecipients::Predecessors(3);
+        let other = TimingOverrides { heartbeat_recipients: Some(number), ..Default::default() };
+        let conflict = other.conflict(&cluster).unwrap().to_string();
+        assert!(conflict.starts_with("heartbeat-recipients is auto in this cluster, not 3"), "{conflict}");
     }
 }

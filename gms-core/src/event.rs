@@ -315,7 +315,7 @@ pub struct MemberRow {
     pub joined_in: ViewId,
     /// How it looks from here.
     pub status: MemberStatus,
-    /// Time since the last contact; zero for oneself.
+    /// Time since the last contact; zero for oneself, and for one that sends no heartbeats here (large views).
     pub silent_for: Duration,
     /// Name of the member that watches it, as the ring says.
     pub watched_by: Option<String>,

@@ -62,6 +62,8 @@ pub enum ProbeOutcome {
     LocalFault,
     /// Bytes came back that are no answer.
     Garbage,
+    /// The incarnation asked for answered that it is a member of another cluster: it never is one of the asker's.
+    Elsewhere,
 }
 
 impl fmt::Display for ProbeOutcome {
@@ -76,6 +78,7 @@ impl fmt::Display for ProbeOutcome {
             Self::Unreachable => "unreachable",
             Self::LocalFault => "failed locally",
             Self::Garbage => "answered garbage",
+            Self::Elsewhere => "answered from another cluster",
         })
     }
 }

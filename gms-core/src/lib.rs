@@ -43,12 +43,15 @@
 //! - `runtime` (default): [`Gms`], its driver and the [`transport::Transport`] trait, on tokio. Without it the crate has no
 //!   threads, sockets or clocks.
 //! - `testing`: a network in memory, `runtime::memory`, for tests over whole members.
+//! - `planted`: for tests only, switches that break a rule of the protocol. Off unless a test turns one on.
 
 pub mod codec;
+pub mod comeback;
 pub mod config;
 pub mod event;
 pub mod evidence;
 mod health;
+pub mod hubs;
 pub mod input;
 pub mod member;
 mod membership;
@@ -56,6 +59,10 @@ pub mod message;
 pub mod node;
 mod outbox;
 pub mod output;
+#[cfg(not(feature = "planted"))]
+mod planted;
+#[cfg(feature = "planted")]
+pub mod planted;
 pub mod quorum;
 pub mod ring;
 #[cfg(feature = "runtime")]

@@ -34,6 +34,9 @@ pub(crate) enum Action {
     CommandDone { token: CommandToken, result: CommandResult },
 }
 
+/// Room for actions that is kept when none waits; what a change of a large view took beyond it is given back.
+const ACTIONS_KEPT: usize = 64;
+
 /// Collects actions and hands out the names of probes and frames.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
@@ -103,7 +106,11 @@ impl Outbox {
 
     /// The next action.
     pub(crate) fn pop(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        let action = self.actions.pop_front();
+        if action.is_none() && self.actions.capacity() > ACTIONS_KEPT {
+            self.actions.shrink_to(ACTIONS_KEPT);
+        }
+        action
     }
 
     /// Whether nothing waits.

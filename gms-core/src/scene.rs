@@ -39,6 +39,6 @@ impl<'a> Scene<'a> {
     /// All other members, in view order.
     pub(crate) fn others(&self) -> impl Iterator<Item = &'a Member> + use<'a> {
         let me = self.me.id;
-        self.view.members().iter().map(|m| &m.member).filter(move |m| m.id != me)
+        self.view.members().iter().map(|m| &*m.member).filter(move |m| m.id != me)
     }
 }

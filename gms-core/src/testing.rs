@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 
-use crate::config::Timing;
+use crate::config::{HeartbeatRecipients, Timing};
 use crate::health::contacts::Contacts;
+use crate::hubs;
 use crate::member::{ClusterId, Endpoint, Member, MemberId, Weight};
 use crate::message::{Answers, Flags, FrameBody, Head};
 use crate::outbox::{Action, Outbox};
@@ -48,13 +49,23 @@ pub(crate) fn view_of_weights(weights: &[u8]) -> View {
         return view;
     }
     let mut change = Change::empty(&view);
-    change.joined = (1..weights.len()).map(weighted).collect();
+    change.joined = (1..weights.len()).map(weighted).map(Into::into).collect();
     view.apply(&change).expect("distinct joiners")
 }
 
 /// A view of `n` members of weight 10.
 pub(crate) fn view_of(n: usize) -> View {
     view_of_weights(&vec![10; n])
+}
+
+/// A view of `n` members with hubs, whose heartbeats go to `reach` members before them in the ring besides.
+pub(crate) fn view_with_hubs(n: u8, reach: u16) -> View {
+    let mut timing = timing();
+    timing.heartbeat_recipients = HeartbeatRecipients::Predecessors(reach);
+    let view = View::founding(CLUSTER, "test".into(), timing, member(0));
+    let mut change = Change::empty(&view);
+    change.joined = (1..n).map(|n| member(n).into()).collect();
+    view.apply(&change).expect("distinct joiners")
 }
 
 /// The head of a datagram from member `from` to member `to` that shows `view`.
@@ -68,6 +79,7 @@ pub(crate) fn head(from: u8, to: u8, view: &View, number: u64) -> Head {
         flags: Flags::default(),
         number,
         echo: None,
+        quorate_for_ms: None,
     }
 }
 
@@ -85,6 +97,7 @@ impl Stand {
     pub(crate) fn new(view: View, me: u8) -> Self {
         let mut contacts = Contacts::default();
         contacts.install(&view, Timestamp::ZERO);
+        contacts.expect(hubs::senders(&view, view.place(&id(me)).expect("a member")), Timestamp::ZERO);
         Self { now: Timestamp::ZERO, me: member(me), view, contacts, coordinator_is_idle: false }
     }
 

@@ -1,14 +1,19 @@
 //! Views and the changes between them: the ordered member list, its number, its digest, and who is in office.
 
+mod change;
+mod index;
+
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::Timing;
-use crate::evidence::Evidence;
 use crate::member::{ClusterId, Member, MemberId, ShortId};
 use crate::quorum;
+
+pub use change::{Change, ChangeError, Crashed, Expelled};
+pub(crate) use index::Index;
 
 /// Number of a view. A founder's first view is 1; 0 means none yet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
@@ -72,107 +77,15 @@ pub struct DigestTag(pub [u8; 8]);
 /// A member's record in a view.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ViewMember {
-    /// Id and attributes.
-    pub member: Member,
+    /// Id and attributes. The views that contain it share one record.
+    pub member: Arc<Member>,
     /// Number of the first view that contains it.
     pub joined_in: ViewId,
 }
 
-/// A member that leaves a view because it is dead or silent, and why.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Crashed {
-    /// Who.
-    pub member: MemberId,
-    /// The whole chain that led here: accusations, final check, fences.
-    pub evidence: Arc<Evidence>,
-}
-
-/// A member that an operator removed.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Expelled {
-    /// Who.
-    pub member: MemberId,
-    /// The operator's reason.
-    pub reason: String,
-    /// Name of the member at which the operator asked.
-    pub by: String,
-}
-
-/// The difference between a view and its successor; what members agree on. An empty one is legal.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Change {
-    /// Number of the view whose successor this makes.
-    pub base: ViewId,
-    /// Digest of that view.
-    pub base_digest: Digest,
-    /// Who joins, in the order of the new view.
-    pub joined: Vec<Member>,
-    /// Who leaves by its own wish.
-    pub left: Vec<MemberId>,
-    /// Who is removed by a verdict.
-    pub crashed: Vec<Crashed>,
-    /// Who is removed by an operator.
-    pub expelled: Vec<Expelled>,
-}
-
-impl Change {
-    /// A change of `base` that changes nothing.
-    pub const fn empty(base: &View) -> Self {
-        Self {
-            base: base.id,
-            base_digest: base.digest,
-            joined: Vec::new(),
-            left: Vec::new(),
-            crashed: Vec::new(),
-            expelled: Vec::new(),
-        }
-    }
-
-    /// Whether nobody joins or leaves.
-    pub const fn is_empty(&self) -> bool {
-        self.joined.is_empty() && self.left.is_empty() && self.crashed.is_empty() && self.expelled.is_empty()
-    }
-
-    /// Number of the view that this makes.
-    pub const fn makes(&self) -> ViewId {
-        self.base.next()
-    }
-
-    /// Whether `id` is no member any more after this change.
-    pub fn removes(&self, id: &MemberId) -> bool {
-        self.left.contains(id) || self.removes_crashed(id) || self.expelled.iter().any(|e| e.member == *id)
-    }
-
-    /// Whether `id` is removed by a verdict.
-    pub fn removes_crashed(&self, id: &MemberId) -> bool {
-        self.crashed.iter().any(|c| c.member == *id)
-    }
-
-    /// Digest of the view that this makes: over the base's digest, its number, ids **and** kinds of change.
-    pub fn digest(&self) -> Digest {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(b"gms view 1");
-        hasher.update(&self.base.0.to_be_bytes());
-        hasher.update(self.base_digest.as_bytes());
-        let mut kind = |tag: u8, ids: &mut dyn ExactSizeIterator<Item = &MemberId>| {
-            hasher.update(&[tag]);
-            hasher.update(&(ids.len() as u64).to_be_bytes());
-            for id in ids {
-                hasher.update(id.as_bytes());
-            }
-        };
-        kind(b'j', &mut self.joined.iter().map(|m| &m.id));
-        kind(b'l', &mut self.left.iter());
-        kind(b'c', &mut self.crashed.iter().map(|c| &c.member));
-        kind(b'e', &mut self.expelled.iter().map(|e| &e.member));
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        Digest(bytes)
-    }
-}
-
 /// An agreed, ordered member list with its number: join order, oldest first.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(from = "Unindexed")]
 pub struct View {
     id: ViewId,
     digest: Digest,
@@ -180,22 +93,63 @@ pub struct View {
     cluster_name: String,
     timing: Timing,
     members: Vec<ViewMember>,
+    #[serde(skip)]
+    index: Arc<Index>,
+}
+
+/// A view as it is read: fields in the order of [`View`]'s, records by value, so that a decoder which bounds the memory
+/// of lists sees their size.
+#[derive(Deserialize)]
+struct Unindexed {
+    id: ViewId,
+    digest: Digest,
+    cluster: ClusterId,
+    cluster_name: String,
+    timing: Timing,
+    members: Vec<UnsharedMember>,
+}
+
+#[derive(Deserialize)]
+struct UnsharedMember {
+    member: Member,
+    joined_in: ViewId,
+}
+
+impl From<Unindexed> for View {
+    fn from(read: Unindexed) -> Self {
+        let share = |m: UnsharedMember| ViewMember { member: Arc::new(m.member), joined_in: m.joined_in };
+        let members = read.members.into_iter().map(share).collect();
+        Self::new(read.id, read.digest, read.cluster, read.cluster_name, read.timing, members)
+    }
 }
 
 impl View {
+    fn new(
+        id: ViewId,
+        digest: Digest,
+        cluster: ClusterId,
+        cluster_name: String,
+        timing: Timing,
+        members: Vec<ViewMember>,
+    ) -> Self {
+        let index = Arc::new(Index::new(&members));
+        Self { id, digest, cluster, cluster_name, timing, members, index }
+    }
+
     /// The first view of a new cluster, with its founder alone in it.
     pub fn founding(cluster: ClusterId, cluster_name: String, timing: Timing, founder: Member) -> Self {
         let id = ViewId::NONE.next();
+        let founder = Arc::new(founder);
         let first = Change {
             base: ViewId::NONE,
             base_digest: Digest(*cluster.as_bytes()),
-            joined: vec![founder.clone()],
+            joined: vec![Arc::clone(&founder)],
             left: Vec::new(),
             crashed: Vec::new(),
             expelled: Vec::new(),
         };
         let members = vec![ViewMember { member: founder, joined_in: id }];
-        Self { id, digest: first.digest(), cluster, cluster_name, timing, members }
+        Self::new(id, first.digest(), cluster, cluster_name, timing, members)
     }
 
     /// The number.
@@ -245,7 +199,7 @@ impl View {
 
     /// Place of `id` in the order, 0 for the oldest.
     pub fn place(&self, id: &MemberId) -> Option<usize> {
-        self.members.iter().position(|m| m.member.id == *id)
+        self.index.place(id.short()).filter(|place| self.members[*place].member.id == *id)
     }
 
     /// Whether `id` is a member.
@@ -255,17 +209,17 @@ impl View {
 
     /// The record of `id`.
     pub fn member(&self, id: &MemberId) -> Option<&Member> {
-        self.place(id).map(|place| &self.members[place].member)
+        self.place(id).map(|place| &*self.members[place].member)
     }
 
     /// The record of the member with this short id.
     pub fn by_short(&self, short: ShortId) -> Option<&Member> {
-        self.members.iter().map(|m| &m.member).find(|m| m.id.short() == short)
+        self.index.place(short).map(|place| &*self.members[place].member)
     }
 
     /// The record of the member with this name.
     pub fn by_name(&self, name: &str) -> Option<&Member> {
-        self.members.iter().map(|m| &m.member).find(|m| m.name == name)
+        self.members.iter().map(|m| &*m.member).find(|m| m.name == name)
     }
 
     /// The name of `id`, or the start of the id itself where it is no member.
@@ -285,15 +239,12 @@ impl View {
     /// The order of office: the eligible in view order, and behind them all others, who take office when no eligible
     /// member is left, also where the last of them have just died.
     pub fn office(&self) -> impl Iterator<Item = &Member> {
-        let those = |eligible: bool| {
-            self.members.iter().map(|m| &m.member).filter(move |m| m.coordinator_eligible == eligible)
-        };
-        those(true).chain(those(false))
+        self.index.office().map(|place| &*self.members[place].member)
     }
 
     /// Place of `id` in the order of office.
     pub fn office_place(&self, id: &MemberId) -> Option<usize> {
-        self.office().position(|m| m.id == *id)
+        self.index.office_place(self.place(id)?)
     }
 
     /// The first in office.
@@ -307,7 +258,7 @@ impl View {
 
     /// Sum of the counted weights of all members.
     pub fn weight(&self) -> u32 {
-        quorum::weight_of(self, |_| true)
+        self.index.weight()
     }
 
     /// Counted weight of `id`, 0 for a stranger.
@@ -315,85 +266,32 @@ impl View {
         self.place(id).map_or(0, |place| quorum::counted(place, self.members[place].member.weight))
     }
 
-    /// The view that `change` makes of this one.
-    ///
-    /// # Errors
-    ///
-    /// [`ChangeError`] where the change isn't one of this view; the view is unchanged.
-    pub fn apply(&self, change: &Change) -> Result<Self, ChangeError> {
-        if change.base != self.id || change.base_digest != self.digest {
-            return Err(ChangeError::OtherBase { change: change.base, view: self.id });
-        }
-        let id = self.id.next();
-        let gone = |id: &MemberId| change.removes(id);
-        let leavers = change.left.len() + change.crashed.len() + change.expelled.len();
-        let kept = self.members.iter().filter(|m| !gone(&m.member.id));
-        let mut members: Vec<ViewMember> = kept.cloned().collect();
-        if self.members.len() - members.len() != leavers {
-            return Err(ChangeError::Leavers);
-        }
-        for joiner in &change.joined {
-            let clash = |m: &ViewMember| {
-                m.member.id.short() == joiner.id.short()
-                    || m.member.name == joiner.name
-                    || m.member.endpoint.addr == joiner.endpoint.addr
-            };
-            if joiner.fault().is_some() || self.contains(&joiner.id) || members.iter().any(clash) {
-                return Err(ChangeError::Joiner(joiner.name.clone()));
-            }
-            members.push(ViewMember { member: joiner.clone(), joined_in: id });
-        }
-        if members.is_empty() {
-            return Err(ChangeError::Empty);
-        }
-        Ok(Self {
-            id,
-            digest: change.digest(),
-            cluster: self.cluster,
-            cluster_name: self.cluster_name.clone(),
-            timing: self.timing.clone(),
-            members,
-        })
-    }
-
     /// Whether a view from outside is one that could exist: no count of views gets into the upper half of the numbers.
     pub fn is_plausible(&self) -> bool {
-        let distinct = |key: &dyn Fn(&ViewMember) -> String| {
-            let mut keys: Vec<_> = self.members.iter().map(key).collect();
-            keys.sort_unstable();
-            keys.windows(2).all(|pair| pair[0] != pair[1])
-        };
         !self.members.is_empty()
             && (1..=u64::MAX / 2).contains(&self.id.0)
             && self.timing.validate().is_ok()
             && self.members.iter().all(|m| m.member.fault().is_none() && m.joined_in <= self.id)
-            && distinct(&|m| m.member.id.short().to_string())
-            && distinct(&|m| m.member.name.clone())
-            && distinct(&|m| m.member.endpoint.addr.to_string())
+            && self.are_distinct(|m| m.id.short())
+            && self.are_distinct(|m| m.name.as_str())
+            && self.are_distinct(|m| m.endpoint.addr)
     }
-}
 
-/// Why a change can't be applied to a view.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ChangeError {
-    /// It belongs to another base.
-    #[error("change of view {change} does not apply to view {view}")]
-    OtherBase {
-        /// The change's base.
-        change: ViewId,
-        /// The view at hand.
-        view: ViewId,
-    },
-    /// It removes somebody who is no member, or somebody twice.
-    #[error("change removes a member that is not in the view, or one twice")]
-    Leavers,
-    /// A joiner is malformed, or clashes with a member in id, name or address.
-    #[error("joiner {0:?} clashes with a member or has a malformed record")]
-    Joiner(String),
-    /// Nobody would be left.
-    #[error("change leaves nobody in the view")]
-    Empty,
+    /// The record of `id`, to be shared.
+    pub(crate) fn record(&self, id: &MemberId) -> Option<&Arc<Member>> {
+        self.place(id).map(|place| &self.members[place].member)
+    }
+
+    /// The places of its members: shared by what has a record of each of them.
+    pub(crate) const fn index(&self) -> &Arc<Index> {
+        &self.index
+    }
+
+    fn are_distinct<'a, K: Ord>(&'a self, key: impl Fn(&'a Member) -> K) -> bool {
+        let mut keys: Vec<K> = self.members.iter().map(|m| key(&m.member)).collect();
+        keys.sort_unstable();
+        keys.windows(2).all(|pair| pair[0] != pair[1])
+    }
 }
 
 #[cfg(test)]

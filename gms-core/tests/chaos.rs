@@ -4,17 +4,24 @@ mod world;
 
 use std::time::Duration;
 
+use gms_core::config::HeartbeatRecipients;
 use gms_core::{MemberId, View, quorum};
 use world::World;
 
 /// Seeds beyond the first two hundred that broke something while this was built, and stay tests.
 const FOUND: [u64; 10] = [215, 245, 373, 381, 999, 1264, 1561, 2212, 2355, 671];
 
+/// The same, of worlds with hubs beyond the first hundred.
+const FOUND_WITH_HUBS: [u64; 0] = [];
+
 /// Faults for ten seconds of virtual time, then healing; the world checks its invariants at every step.
-fn run(seed: u64) {
+fn run(seed: u64, has_hubs: bool) {
     let mut rng = fastrand::Rng::with_seed(seed ^ 0xc4a0);
     let n = rng.usize(3..8);
-    let mut world = World::with_members(seed, n);
+    // With hubs there are some members more than these, whose heartbeats reach one or two beside the hubs.
+    let recipients = has_hubs.then(|| HeartbeatRecipients::Predecessors(rng.u16(1..3)));
+    let n = if has_hubs { n + 3 } else { n };
+    let mut world = World::with_recipients(seed, n, recipients);
     let mut hosts = n;
     for _ in 0..40 {
         let count = world.processes.len();
@@ -30,7 +37,7 @@ fn run(seed: u64) {
                     world.start(host);
                 }
             }
-            2 if hosts < 12 => {
+            2 if hosts < 14 => {
                 world.start(hosts);
                 hosts += 1;
             }
@@ -100,12 +107,24 @@ fn every_cluster_is_settled(world: &World) -> bool {
 
 #[test]
 fn two_hundred_seeds_of_all_faults_break_no_invariant_and_heal() {
+    run_all(200, &FOUND, false, "two_hundred");
+}
+
+#[test]
+//= docs/protocol.md#lv-2
+//= docs/protocol.md#lv-3
+fn a_hundred_seeds_of_all_faults_break_no_invariant_among_hubs_and_heal() {
+    run_all(100, &FOUND_WITH_HUBS, true, "a_hundred");
+}
+
+fn run_all(many: u64, found: &[u64], has_hubs: bool, test: &str) {
     let only = std::env::var("GMS_CHAOS_SEED").ok().and_then(|s| s.parse().ok());
-    let many = std::env::var("GMS_CHAOS_SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(200);
-    let seeds: Vec<u64> = only.map_or_else(|| (0..many).chain(FOUND).collect(), |seed| vec![seed]);
+    let many = std::env::var("GMS_CHAOS_SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(many);
+    let found = found.iter().copied();
+    let seeds: Vec<u64> = only.map_or_else(|| (0..many).chain(found).collect(), |seed| vec![seed]);
     for seed in seeds {
-        if std::panic::catch_unwind(|| run(seed)).is_err() {
-            panic!("replay with GMS_CHAOS_SEED={seed} cargo test -p gms-core --test chaos");
+        if std::panic::catch_unwind(|| run(seed, has_hubs)).is_err() {
+            panic!("replay with GMS_CHAOS_SEED={seed} cargo test -p gms-core --test chaos {test}");
         }
     }
 }

@@ -8,9 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gms_core::config::{
-    AUTO_RECIPIENTS_VIEW_MAX, HeartbeatRecipients, MEMBER_TIMEOUT_MAX, MEMBER_TIMEOUT_MIN, Profile, Timing,
-};
+use gms_core::config::{AUTO_RECIPIENTS_VIEW_MAX, MEMBER_TIMEOUT_MAX, MEMBER_TIMEOUT_MIN, Profile, Timing};
 
 /// Most lines of a source file, tests not counted.
 const FILE_LINES_MAX: usize = 400;
@@ -20,6 +18,8 @@ const FUNCTION_LINES_MAX: usize = 70;
 const TEXT_EXTENSIONS: &[&str] = &["rs", "md", "toml", "sh", "yml", "yaml", "txt", "html", "css", "js"];
 /// This file, which names what it forbids.
 const SELF: &str = "gms-core/tests/tidy.rs";
+/// The faults that tests plant.
+const PLANTED: &str = "gms-core/src/planted.rs";
 
 #[test]
 fn source_files_stay_within_their_budget() {
@@ -92,6 +92,39 @@ fn the_pure_part_is_pure() {
         .filter(|file| !is_outside_the_pure_part(&file.name))
         .flat_map(|file| hits(&file.name, &code_only(file.product()), BANNED));
     expect_none("in the pure part of gms-core (time and chance are arguments; use Vec or BTreeMap)", impure);
+}
+
+#[test]
+fn planted_faults_are_used_listed_and_never_shipped() {
+    let planted = read(PLANTED);
+    let (_, list) = planted.split_once("\nfaults! {").expect("planted.rs lists its faults");
+    let list = list.split("\n}").next().unwrap_or_default();
+    let names = list.lines().filter_map(|line| line.trim().strip_suffix(','));
+    let names: Vec<&str> = names.filter(|name| name.chars().all(char::is_alphanumeric)).collect();
+    assert!(names.len() > 30, "found only {names:?} in {PLANTED}");
+    let table = read("docs/planted-faults.md");
+    let code: String = product_files()
+        .filter(|file| file.name.starts_with("gms-core/src/") && file.name != PLANTED)
+        .map(|file| code_only(file.product()))
+        .collect();
+    let mut wrong = Vec::new();
+    for name in names {
+        if !code.contains(&format!("planted::is(Planted::{name})")) {
+            wrong.push(format!("{name}: no code asks for it"));
+        }
+        if !table.contains(&format!("| `{name}` |")) {
+            wrong.push(format!("{name}: docs/planted-faults.md has no row for it"));
+        }
+    }
+    for file in text_files().filter(|file| file.name.ends_with("Cargo.toml")) {
+        let shipped = file.text.split("[dev-dependencies]").next().unwrap_or_default();
+        let is_core = file.name == "gms-core/Cargo.toml";
+        let named = lines_with(&file.name, shipped, &["planted"]).into_iter();
+        wrong.extend(
+            named.filter(|line| !is_core || !(line.contains("planted = []") || line.contains(": #"))),
+        );
+    }
+    expect_none("planted faults", wrong);
 }
 
 #[test]
@@ -186,10 +219,6 @@ fn the_documented_timing_is_the_default_timing() {
         suspect_recipients,
         verifiers,
     } = Timing::default();
-    let recipients = match heartbeat_recipients {
-        HeartbeatRecipients::Auto => "`auto`",
-        HeartbeatRecipients::All => "`all`",
-    };
     let expected: BTreeMap<&str, String> = [
         ("member_timeout", human(member_timeout)),
         ("heartbeat_interval", human(heartbeat_interval)),
@@ -197,7 +226,7 @@ fn the_documented_timing_is_the_default_timing() {
         ("final_check_timeout", human(final_check_timeout)),
         ("refused_grace", human(refused_grace)),
         ("batch_window", human(batch_window)),
-        ("heartbeat_recipients", recipients.to_owned()),
+        ("heartbeat_recipients", format!("`{heartbeat_recipients}`")),
         ("suspect_recipients", suspect_recipients.to_string()),
         ("verifiers", verifiers.to_string()),
     ]
@@ -429,8 +458,10 @@ fn is_module(name: &str, folder: &str, module: &str) -> bool {
     name == format!("{folder}/{module}.rs") || name.starts_with(&format!("{folder}/{module}/"))
 }
 
+/// `planted.rs` keeps which faults a test planted, for its thread, and reads their names from the environment; that part of
+/// it exists with the feature `planted` only, and `planted_faults_are_used_listed_and_never_shipped` looks who turns that on.
 fn is_outside_the_pure_part(name: &str) -> bool {
-    ["runtime", "transport"].iter().any(|module| is_module(name, "gms-core/src", module))
+    name == PLANTED || ["runtime", "transport"].iter().any(|module| is_module(name, "gms-core/src", module))
 }
 
 fn is_transport_crate(name: &str) -> bool {

@@ -3,6 +3,7 @@
 mod client;
 mod demo;
 mod run;
+mod simulate;
 mod values;
 
 use clap::{Parser, Subcommand};
@@ -11,13 +12,14 @@ pub(crate) use client::{
     At, CheckArgs, EventsArgs, LeaveArgs, MembersArgs, RemoveArgs, StatusFilter, SuspectArgs, ViewArgs,
 };
 pub(crate) use demo::{DemoArgs, Fault};
-pub(crate) use run::{LogFormat, OnQuorumLoss, OutsideArgs, ProfileName, Recipients, RunArgs, TransportName};
+pub(crate) use run::{LogFormat, OnQuorumLoss, OutsideArgs, ProfileName, RunArgs, TransportName};
+pub(crate) use simulate::{FaultArgs, SimulateArgs, WorldArgs};
 pub(crate) use values::HttpAddr;
 
 /// Group membership: who is in the cluster, and who just died
 ///
 /// Run a member on each machine with `gms run`, ask a running one with `gms members`, and watch a cluster survive a
-/// death on this machine with `gms demo`.
+/// death on this machine with `gms demo`. `gms simulate` runs clusters of any size in a simulated world.
 #[derive(Parser, Debug)]
 #[command(name = "gms", version, max_term_width = 100, after_help = EXAMPLES, help_expected = true)]
 pub(crate) struct Cli {
@@ -31,15 +33,18 @@ Examples:
   gms run --cluster orders --name orders-1 --join 10.0.0.1:7790,10.0.0.2:7790
   gms members
   gms events --json
+  gms simulate --members 1000 --crash 10
 
 Exit codes:
-  0  done; a member left gracefully
-  1  a fault: a port in use, a member that can't be reached, a demo gone wrong
-  2  bad usage or configuration
-  3  could not join (what each seed answered is printed)
-  4  excluded and not rejoining
-  5  quorum lost and told to leave
-  6  members, view: the member asked is isolated or without quorum";
+  0    done; a member left gracefully
+  1    a fault: a port in use, a member that can't be reached, a demo gone wrong,
+       an invariant that a simulation broke
+  2    bad usage or configuration
+  3    could not join (what each seed answered is printed)
+  4    excluded and not rejoining
+  5    quorum lost and told to leave
+  6    members, view: the member asked is isolated or without quorum
+  130  simulate: interrupted";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
@@ -62,6 +67,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Remove a member from the cluster
     Remove(RemoveArgs),
+    /// Run a cluster in the simulated world, and check that the promises hold
+    Simulate(Box<SimulateArgs>),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
+use gms_core::config::HeartbeatRecipients;
 
 use super::values::{self, AdvertiseAddr, HttpAddr};
 
@@ -73,9 +74,10 @@ pub(crate) struct TimingArgs {
     /// How long changes are collected into one view [default: 5ms]
     #[arg(long, env = "GMS_BATCH_WINDOW", value_name = "TIME", value_parser = values::duration)]
     pub(crate) batch_window: Option<Duration>,
-    /// Who gets heartbeats: all, or all in views of up to 128 [default: auto]
-    #[arg(long, env = "GMS_HEARTBEAT_RECIPIENTS", value_name = "WHO")]
-    pub(crate) heartbeat_recipients: Option<Recipients>,
+    /// Who gets heartbeats: all, or all in views of up to 128 and few in larger ones, or those few with N of them before it in
+    /// the ring, 1 to 32 [default: auto]
+    #[arg(long, env = "GMS_HEARTBEAT_RECIPIENTS", value_name = "WHO", value_parser = values::heartbeat_recipients)]
+    pub(crate) heartbeat_recipients: Option<HeartbeatRecipients>,
     /// How many of the first in office are told of a suspicion [default: 10]
     #[arg(long, env = "GMS_SUSPECT_RECIPIENTS", value_name = "N")]
     pub(crate) suspect_recipients: Option<u16>,
@@ -163,15 +165,6 @@ pub(crate) enum ProfileName {
     Lan,
     /// Several sites.
     Wan,
-}
-
-/// Who gets a member's heartbeats.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Recipients {
-    /// All members in views of up to 128.
-    Auto,
-    /// All members, whatever the view's size.
-    All,
 }
 
 /// What a member does without its majority.

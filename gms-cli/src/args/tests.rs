@@ -60,7 +60,7 @@ fn bad_values_are_refused_with_what_to_write_instead() {
         (["gms", "run", "--advertise", "0.0.0.0"], "IP or IP:PORT"),
         (["gms", "run", "--http", "localhost"], "127.0.0.1:7780, or off"),
         (["gms", "run", "--transport", "quic"], "udp"),
-        (["gms", "run", "--heartbeat-recipients", "some"], "auto, all"),
+        (["gms", "run", "--heartbeat-recipients", "some"], "auto, all, or"),
         (["gms", "view", "--at", "7780"], "HOST:PORT"),
     ] {
         let text = refusal(&args);
@@ -75,4 +75,14 @@ fn seeds_may_be_repeated_and_separated_by_commas() {
     let Command::Run(args) = cli.command else { panic!("run was asked for") };
     assert_eq!(args.join, ["a:1", "b:2", "dns:c:3"]);
     assert_eq!(args.member.tag, [("k".to_owned(), "v=w".to_owned())]);
+}
+
+#[test]
+fn heartbeats_go_to_all_or_to_few_or_as_the_size_wants_it() {
+    use gms_core::config::HeartbeatRecipients::{All, Auto, Predecessors};
+    for (text, expected) in [("auto", Auto), ("all", All), ("3", Predecessors(3))] {
+        let cli = Cli::try_parse_from(["gms", "run", "--heartbeat-recipients", text]).unwrap();
+        let Command::Run(args) = cli.command else { panic!("run was asked for") };
+        assert_eq!(args.timing.heartbeat_recipients, Some(expected));
+    }
 }

@@ -4,9 +4,24 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
+use gms_core::config::HeartbeatRecipients;
+
 /// Parses `5s`, `250ms`, `1m 30s`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|_| String::from("not a duration: write it like 5s, 250ms or 1m"))
+}
+
+/// Parses `auto`, `all` or a number; whether that is in bounds, the configuration says.
+pub(crate) fn heartbeat_recipients(text: &str) -> Result<HeartbeatRecipients, String> {
+    match text {
+        "auto" => Ok(HeartbeatRecipients::Auto),
+        "all" => Ok(HeartbeatRecipients::All),
+        _ => text.parse().map(HeartbeatRecipients::Predecessors).map_err(|_| {
+            String::from(
+                "write auto, all, or to how many members before it in the ring a member sends, such as 3",
+            )
+        }),
+    }
 }
 
 /// Parses `K=V`.

@@ -18,7 +18,7 @@ use crate::args::DemoArgs;
 use crate::diagram::{self, Format};
 use crate::event_json::millis;
 use crate::exit::{Code, Failure};
-use crate::output;
+use crate::{output, signals};
 
 use cluster::{Cluster, Message};
 use death::Death;
@@ -39,7 +39,8 @@ pub(crate) fn command(args: &DemoArgs) -> Result<Code, Failure> {
     }
     let (messages, inbox) = mpsc::channel();
     // Kept to the end: it watches for signals.
-    let _signals = watch_signals(messages.clone())?;
+    let told = messages.clone();
+    let _signals = signals::watch(move || drop(told.send(Message::Interrupted)))?;
     let mut deaths: Vec<Death> = Vec::new();
     let mut inbox = inbox;
     let mut problem = None;
@@ -98,27 +99,6 @@ fn one(
     let mut cluster = Cluster::new(messages.clone(), inbox, is_told);
     let result = death::play(plan, &mut cluster);
     (result, cluster.end())
-}
-
-fn watch_signals(messages: Sender<Message>) -> Result<tokio::runtime::Runtime, Failure> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let failed = |error: io::Error| {
-        Failure::fault(format!("signals can't be watched ({error}): raise this process's limits"))
-    };
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(failed)?;
-    let entered = runtime.enter();
-    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
-        let mut signal = signal(kind).map_err(failed)?;
-        let messages = messages.clone();
-        tokio::spawn(async move {
-            while signal.recv().await.is_some() {
-                drop(messages.send(Message::Interrupted));
-            }
-        });
-    }
-    drop(entered);
-    Ok(runtime)
 }
 
 fn show(args: &DemoArgs, plan: &Plan, deaths: &[Death], problem: Option<&str>) -> Result<(), Failure> {

@@ -9,10 +9,9 @@ use std::time::Duration;
 use gms_core::runtime::clock;
 use gms_core::time::Timestamp;
 
-use crate::diagram::label;
 use crate::exit::Failure;
 use crate::output;
-use crate::render::{Paint, event_sentence};
+use crate::render::{Paint, step_sentence};
 use crate::trace::{Line, parse};
 
 /// How long lines wait, so that those of several members are told in order.
@@ -168,15 +167,8 @@ impl Tail {
 }
 
 fn sentence(line: &Line, listens_from: u64) -> Option<Said> {
-    let (to, what) = match line.step.as_str() {
-        "event" => (Vec::new(), event_sentence(&line.rest)),
-        "sent" if line.at_ns >= listens_from && !is_chatter(line) => (vec![line.peer.clone()?], label(line)),
-        "probe_done" if line.at_ns >= listens_from => {
-            let outcome = line.text("outcome").replace('_', " ");
-            (Vec::new(), format!("fresh connection to {}: {outcome}", line.peer.as_deref()?))
-        }
-        _ => return None,
-    };
+    let is_told = line.step == "event" || (line.at_ns >= listens_from && !is_chatter(line));
+    let (to, what) = step_sentence(line).filter(|_| is_told)?;
     Some(Said { at_ns: line.at_ns, who: vec![line.me.clone()], to, what, is_fault: false })
 }
 

@@ -22,7 +22,7 @@ fn views() -> (View, View, Arc<Evidence>) {
     let founding =
         View::founding(ClusterId::from_bytes([9; 16]), "test".into(), Timing::default(), member(1));
     let mut joins = Change::empty(&founding);
-    joins.joined = vec![member(2), member(3)];
+    joins.joined = vec![member(2).into(), member(3).into()];
     let before = founding.apply(&joins).unwrap();
     let evidence = Arc::new(Evidence {
         checker: id(1),

@@ -2,9 +2,11 @@
 //! two never tell different stories.
 
 mod event;
+mod step;
 mod table;
 
 pub(crate) use event::{event_line, event_sentence};
+pub(crate) use step::step_sentence;
 pub(crate) use table::{members_table, view_text};
 
 /// Colours of text, or none.

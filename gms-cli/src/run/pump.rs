@@ -16,7 +16,7 @@ use crate::names::Names;
 use crate::output;
 use crate::render::{Paint, event_line};
 use crate::serve::{Entry, History};
-use crate::sink::LineSink;
+use crate::sink::{LineSink, Lines as _};
 
 /// Lines that wait for stdout.
 const QUEUE_LINES: usize = 1024;

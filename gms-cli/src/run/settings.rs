@@ -4,12 +4,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use gms_core::config::{Config, ConfigError, HeartbeatRecipients, Profile, QuorumLoss, TimingOverrides};
+use gms_core::config::{Config, ConfigError, Profile, QuorumLoss, TimingOverrides};
 use gms_core::member::{Endpoint, Member, MemberId, RecordFault, Weight};
 use gms_core::runtime::{Advertise, Builder, Gms};
 use serde_json::{Value, json};
 
-use crate::args::{HttpAddr, OnQuorumLoss, ProfileName, Recipients, RunArgs};
+use crate::args::{HttpAddr, OnQuorumLoss, ProfileName, RunArgs};
 use crate::event_json::millis;
 use crate::exit::Failure;
 
@@ -146,10 +146,7 @@ fn timing(args: &RunArgs) -> TimingOverrides {
         final_check_timeout: timing.final_check_timeout,
         refused_grace: timing.refused_grace,
         batch_window: timing.batch_window,
-        heartbeat_recipients: timing.heartbeat_recipients.map(|who| match who {
-            Recipients::Auto => HeartbeatRecipients::Auto,
-            Recipients::All => HeartbeatRecipients::All,
-        }),
+        heartbeat_recipients: timing.heartbeat_recipients,
         suspect_recipients: timing.suspect_recipients,
         verifiers: timing.verifiers,
     }

@@ -57,6 +57,7 @@ pub(super) fn frame_fields(object: &mut Object, body: &FrameBody, names: &Names)
         FrameBody::Join { cluster_name, member, .. } => {
             json!({ "cluster": cluster_name, "member": member.name })
         }
+        FrameBody::Admitted { view, holder, .. } => json!({ "view": view.0, "holder": names.of(holder) }),
         FrameBody::JoinRefused { reason } => json!({ "why": reason.to_string() }),
         FrameBody::Leave { member } => json!({ "member": names.of(member) }),
         FrameBody::Remove { member, reason, by } => {

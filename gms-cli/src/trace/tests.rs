@@ -17,6 +17,7 @@ use gms_core::time::Timestamp;
 use gms_core::view::ViewId;
 
 use super::*;
+use crate::names::Names;
 use crate::sink::LineSink;
 
 #[derive(Clone, Default)]
@@ -47,6 +48,7 @@ fn head(sender: u8, recipient: ShortId) -> Head {
         flags: Flags { isolated: true, ..Flags::default() },
         number: 17,
         echo: Some(Echo { number: 12, age_us: 5 }),
+        quorate_for_ms: None,
     }
 }
 
@@ -54,7 +56,7 @@ fn head(sender: u8, recipient: ShortId) -> Head {
 fn lines(steps: &[StepKind<'_>]) -> Vec<String> {
     let page = Page::default();
     let sink = LineSink::spawn("test", 100, page.clone(), |_| String::new()).unwrap();
-    let mut trace = JsonTrace::new(sink.clone());
+    let mut trace = JsonTrace::new(sink.clone(), Names::default());
     let me = Member::new(id(1), "m1", Endpoint::single(([127, 0, 0, 1], 7001).into()));
     for kind in steps {
         trace.record(TraceStep {

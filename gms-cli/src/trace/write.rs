@@ -16,15 +16,15 @@ use serde_json::Value;
 use super::fields::{datagram_fields, frame_fields};
 use crate::event_json::{Object, name_and_fields, stamp};
 use crate::names::Names;
-use crate::sink::LineSink;
+use crate::sink::{LineSink, Lines};
 
 /// Lines that wait for the disk; a few hundred bytes each.
 const QUEUE_LINES: usize = 16_384;
 
 /// A trace that is being written.
 #[derive(Debug)]
-pub(crate) struct JsonTrace {
-    sink: LineSink,
+pub(crate) struct JsonTrace<L = LineSink> {
+    sink: L,
     names: Names,
     me: Option<MemberId>,
 }
@@ -38,11 +38,14 @@ impl JsonTrace {
     pub(crate) fn to_file(file: File) -> io::Result<(Self, LineSink)> {
         let lost = |count| format!("{{\"step\":\"lost\",\"count\":{count}}}\n");
         let sink = LineSink::spawn("gms-trace", QUEUE_LINES, BufWriter::with_capacity(1 << 16, file), lost)?;
-        Ok((Self::new(sink.clone()), sink))
+        Ok((Self::new(sink.clone(), Names::default()), sink))
     }
+}
 
-    pub(super) fn new(sink: LineSink) -> Self {
-        Self { sink, names: Names::default(), me: None }
+impl<L: Lines> JsonTrace<L> {
+    /// Writes to `sink`; `names` are known from before.
+    pub(crate) const fn new(sink: L, names: Names) -> Self {
+        Self { sink, names, me: None }
     }
 
     fn write(&self, object: &Object) {
@@ -77,7 +80,7 @@ impl JsonTrace {
     }
 }
 
-impl TraceSink for JsonTrace {
+impl<L: Lines + Send + 'static> TraceSink for JsonTrace<L> {
     fn record(&mut self, step: TraceStep<'_>) {
         self.introduce(&step);
         self.learn(&step.kind);
@@ -106,7 +109,7 @@ impl TraceSink for JsonTrace {
     }
 }
 
-impl JsonTrace {
+impl<L: Lines> JsonTrace<L> {
     fn datagram(&self, step: &TraceStep<'_>, word: &str, peer: SocketAddr, datagram: &Datagram) -> Object {
         let mut object = begin(step, word);
         put(&mut object, "channel", "datagram");
@@ -173,6 +176,7 @@ impl JsonTrace {
             CheckAnswer::Ok => "ok",
             CheckAnswer::Other(_) => "other",
             CheckAnswer::Sick => "sick",
+            CheckAnswer::Elsewhere => "elsewhere",
         };
         put(&mut object, "answer", word);
         object
@@ -231,5 +235,6 @@ const fn outcome_name(outcome: ProbeOutcome) -> &'static str {
         ProbeOutcome::Unreachable => "unreachable",
         ProbeOutcome::LocalFault => "local_fault",
         ProbeOutcome::Garbage => "garbage",
+        ProbeOutcome::Elsewhere => "elsewhere",
     }
 }

@@ -1,4 +1,4 @@
-//! Real processes of `gms` on loopback: clusters, faults, HTTP, client commands, the demo.
+//! Real processes of `gms` on loopback: clusters, faults, HTTP, client commands, the demo, the simulation.
 
 #![allow(clippy::disallowed_methods, reason = "tests wait with deadlines of the real clock")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
@@ -7,4 +7,5 @@ mod bad_input;
 mod clients;
 mod cluster;
 mod demo;
+mod simulate;
 mod support;

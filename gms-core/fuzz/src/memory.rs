@@ -1,4 +1,4 @@
-//! How much memory a piece of work took on its thread, as the allocator counts it.
+//! How much memory a piece of work took, as the thread's allocations count it.
 
 use allocation_counter::measure;
 
@@ -6,11 +6,11 @@ use allocation_counter::measure;
 pub fn measured<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let mut done = None;
     let counted = measure(|| done = Some(work()));
-    (done.expect("it ran"), usize::try_from(counted.bytes_max).unwrap_or(usize::MAX))
+    (done.expect("the work was done"), usize::try_from(counted.bytes_max).unwrap_or(usize::MAX))
 }
 
 /// What `value` holds: what is free once it is dropped.
 pub fn held_by<T>(value: T) -> usize {
     let counted = measure(|| drop(value));
-    usize::try_from(counted.bytes_current.unsigned_abs()).unwrap_or(usize::MAX)
+    usize::try_from(counted.bytes_current.saturating_neg()).unwrap_or(0)
 }

@@ -215,6 +215,7 @@ fn probe_result(stage: &mut Stage<'_>) {
         ProbeOutcome::Unreachable,
         ProbeOutcome::LocalFault,
         ProbeOutcome::Garbage,
+        ProbeOutcome::Elsewhere,
     ];
     // A probe that was stopped may have ended just before; one that never was is a fault of the driver's.
     let probe = match stage.draw.below(8) {

@@ -1,12 +1,12 @@
 //! The head's layout, and numbers as bincode writes them, by hand: this is the path of every heartbeat.
 //!
 //! ```text
-//! version 1 | flags 1 | cluster 8 | sender 8 | recipient 8 | view n | [accepted 8] | number n | [echo number n, age n]
+//! version 1 | flags 1 | cluster 8 | sender 8 | recipient 8 | view n | [accepted 8] | number n | [echo number n, age n] | [quorate for n]
 //! ```
 //!
 //! `n` is a number of variable length: one byte up to 250, else 251, 252 or 253 and 2, 4 or 8 bytes, little endian.
 //! Bits of the flags: 0 isolated, 1 sick, 2 paused, 3 leaving, 4 accepted is present, 5 echo is present, 6 stream
-//! channel, 7 zero.
+//! channel, 7 the time for which a hub is quorate is present.
 
 use crate::codec::{DecodeError, VERSION};
 use crate::member::{ClusterTag, ShortId};
@@ -20,7 +20,7 @@ const LEAVING: u8 = 1 << 3;
 const HAS_ACCEPTED: u8 = 1 << 4;
 const HAS_ECHO: u8 = 1 << 5;
 const STREAM: u8 = 1 << 6;
-const ZERO: u8 = 1 << 7;
+const HAS_QUORATE_FOR: u8 = 1 << 7;
 
 /// Largest number of one byte.
 const SINGLE_BYTE_MAX: u8 = 250;
@@ -53,15 +53,15 @@ pub(super) fn write(out: &mut Vec<u8>, head: &Head, channel: Channel) {
         write_number(out, echo.number);
         write_number(out, u64::from(echo.age_us));
     }
+    if let Some(ms) = head.quorate_for_ms {
+        write_number(out, u64::from(ms));
+    }
 }
 
 /// Reads a head of `channel`.
 pub(super) fn read(reader: &mut Reader<'_>, channel: Channel) -> Result<Head, DecodeError> {
     reader.version()?;
     let [bits] = reader.array()?;
-    if bits & ZERO != 0 {
-        return Err(DecodeError::Malformed);
-    }
     if (bits & STREAM != 0) != (channel == Channel::Stream) {
         return Err(DecodeError::OtherChannel);
     }
@@ -73,18 +73,19 @@ pub(super) fn read(reader: &mut Reader<'_>, channel: Channel) -> Result<Head, De
     let number = reader.number()?;
     let echo = if bits & HAS_ECHO != 0 {
         let number = reader.number()?;
-        let age_us = u32::try_from(reader.number()?).map_err(|_| DecodeError::Malformed)?;
+        let age_us = reader.number_of_32_bits()?;
         Some(Echo { number, age_us })
     } else {
         None
     };
+    let quorate_for_ms = if bits & HAS_QUORATE_FOR != 0 { Some(reader.number_of_32_bits()?) } else { None };
     let flags = Flags {
         isolated: bits & ISOLATED != 0,
         sick: bits & SICK != 0,
         paused: bits & PAUSED != 0,
         leaving: bits & LEAVING != 0,
     };
-    Ok(Head { cluster, sender, recipient, view, accepted, flags, number, echo })
+    Ok(Head { cluster, sender, recipient, view, accepted, flags, number, echo, quorate_for_ms })
 }
 
 fn flag_bits(head: &Head, channel: Channel) -> u8 {
@@ -96,6 +97,7 @@ fn flag_bits(head: &Head, channel: Channel) -> u8 {
         | bit(leaving, LEAVING)
         | bit(head.accepted.is_some(), HAS_ACCEPTED)
         | bit(head.echo.is_some(), HAS_ECHO)
+        | bit(head.quorate_for_ms.is_some(), HAS_QUORATE_FOR)
         | bit(channel == Channel::Stream, STREAM)
 }
 
@@ -145,6 +147,11 @@ impl<'a> Reader<'a> {
         let (array, rest) = self.rest.split_first_chunk::<N>().ok_or(DecodeError::Truncated)?;
         self.rest = rest;
         Ok(*array)
+    }
+
+    /// A number that fits 32 bits.
+    pub(super) fn number_of_32_bits(&mut self) -> Result<u32, DecodeError> {
+        u32::try_from(self.number()?).map_err(|_| DecodeError::Malformed)
     }
 
     /// A number; any form but its shortest is refused.

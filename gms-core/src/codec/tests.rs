@@ -28,6 +28,9 @@ fn every_kind_of_message_has_its_golden_bytes() {
         let frame = Frame { head: head(), body: message_of_kind(kind, seed) };
         actual += &format!("frame {} {}\n", frame.body.name(), hex(&encoded_frame(&frame)));
     }
+    let of_a_hub = Head { quorate_for_ms: Some(4_000), ..head() };
+    actual +=
+        &format!("hub's heartbeat {}\n", hex(&encoded_datagram(&heartbeat(of_a_hub, Answers::Nothing))));
     let request = CheckRequest { cluster: ClusterId::from_bytes([3; 16]), target: id(4), view: ViewId(300) };
     actual += &format!("check request {}\n", hex(&encode_check_request(&request)));
     for answer in [CheckAnswer::Ok, CheckAnswer::Other(id(5)), CheckAnswer::Sick] {
@@ -116,6 +119,7 @@ fn a_question_for_the_coordinator_is_never_smaller_than_the_answer() {
         flags: Flags::default(),
         number: 0,
         echo: None,
+        quorate_for_ms: None,
     };
     let body = DatagramBody::FindCoordinator {
         cluster_name: "n".into(),
@@ -138,7 +142,7 @@ fn bytes_that_are_no_message_are_refused_by_cause() {
     let kind_at = good.len() - 2;
     assert_eq!(decode_datagram(&[]), Err(DecodeError::Truncated));
     assert_eq!(with(0, 2), DecodeError::UnknownVersion(2));
-    assert_eq!(with(1, 0x80), DecodeError::Malformed);
+    assert_eq!(with(26, 254), DecodeError::Malformed);
     assert_eq!(with(kind_at, DATAGRAM_KINDS), DecodeError::UnknownKind(DATAGRAM_KINDS));
     assert_eq!(with(kind_at + 1, 3), DecodeError::Malformed);
     assert_eq!(decode_datagram(&vec![1; DATAGRAM_BYTES_MAX + 1]), Err(DecodeError::TooLong(1201)));
@@ -235,6 +239,7 @@ fn a_whole_view_of_ten_thousand_fits_a_frame() {
                 format!("member-{n}"),
                 Endpoint::single(addr),
             )
+            .into()
         })
         .collect();
     let body = FrameBody::Prepare { ballot: crate::message::Ballot { round: 0, place: 0 }, change };
@@ -327,17 +332,21 @@ fn heads() -> impl Strategy<Value = Head> {
         number(),
         number(),
         prop::option::of(echo),
+        any::<Option<u32>>(),
     )
-        .prop_map(|((cluster, sender, recipient, accepted), flags, view, number, echo)| Head {
-            cluster: ClusterTag(cluster),
-            sender: ShortId(sender),
-            recipient: ShortId(recipient),
-            view: ViewId(view),
-            accepted: accepted.map(DigestTag),
-            flags: Flags { isolated: flags.0, sick: flags.1, paused: flags.2, leaving: flags.3 },
-            number,
-            echo,
-        })
+        .prop_map(
+            |((cluster, sender, recipient, accepted), flags, view, number, echo, quorate_for_ms)| Head {
+                cluster: ClusterTag(cluster),
+                sender: ShortId(sender),
+                recipient: ShortId(recipient),
+                view: ViewId(view),
+                accepted: accepted.map(DigestTag),
+                flags: Flags { isolated: flags.0, sick: flags.1, paused: flags.2, leaving: flags.3 },
+                number,
+                echo,
+                quorate_for_ms,
+            },
+        )
 }
 
 fn head() -> Head {
@@ -350,6 +359,7 @@ fn head() -> Head {
         flags: Flags { isolated: true, ..Flags::default() },
         number: 70_000,
         echo: Some(Echo { number: 250, age_us: 1_000 }),
+        quorate_for_ms: None,
     }
 }
 

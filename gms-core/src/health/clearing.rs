@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::config::Timing;
 use crate::health::contacts::{Contact, Record};
 use crate::member::MemberId;
+use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 use crate::view::View;
 
@@ -42,6 +43,9 @@ impl Clearings {
     //= docs/protocol.md#fd-12
     pub(super) fn patience(&self, id: &MemberId, timing: &Timing) -> Duration {
         let times = self.entries.get(id).map_or(0, |c| c.times);
+        if planted::is(Planted::ClearedIsForgotten) && self.entries.contains_key(id) {
+            return Duration::MAX;
+        }
         timing.member_timeout * (1 << times.saturating_sub(1).min(DOUBLINGS_MAX))
     }
 

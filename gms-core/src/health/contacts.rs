@@ -4,46 +4,71 @@
 //! own pauses (watching), the same unmoved (promises, quorum), the newest datagram received (replays, echoes), the
 //! newest ever echoed (fences), and when we sent what it echoes (isolation).
 
+mod exchange;
 mod links;
 mod record;
 
-pub(crate) use record::{Contact, Record, Shown};
+pub(crate) use exchange::Shown;
+pub(crate) use record::{Contact, Record};
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::member::{MemberId, ShortId};
 use crate::message::{Answers, Echo, Head};
 use crate::time::Timestamp;
-use crate::view::View;
+use crate::view::{Index, View};
 
 /// The records of the installed view's members, in view order; the own record stands at its place, unused.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Contacts {
     records: Vec<Record>,
-    /// Place by short id, sorted: looked up for every message.
-    index: Vec<(ShortId, usize)>,
+    /// That of the view: looked at for every message.
+    index: Arc<Index>,
+    /// Places of those who send their heartbeats here; `None` for everybody.
+    expected: Option<Vec<usize>>,
 }
 
 impl Contacts {
     /// Takes over the records of members that stay and begins new ones for those that joined.
     //= docs/protocol.md#fd-5
     pub(crate) fn install(&mut self, view: &View, now: Timestamp) {
-        let mut old = std::mem::take(&mut self.records);
-        self.records = view
-            .members()
-            .iter()
-            .map(|m| match old.iter().position(|r| r.id() == m.member.id) {
-                Some(found) => old.swap_remove(found),
-                None => Record::new(m.member.id, now),
-            })
-            .collect();
-        self.index = self.records.iter().enumerate().map(|(place, r)| (r.id().short(), place)).collect();
-        self.index.sort_unstable();
+        let mut old = std::mem::take(self);
+        let mut record = |id: MemberId| old.get_mut(&id).map_or_else(|| Record::new(id, now), Record::take);
+        self.records = view.members().iter().map(|m| record(m.member.id)).collect();
+        self.index = Arc::clone(view.index());
+        self.expected = None;
+    }
+
+    /// Takes the index of an equal copy of the view in place of its own.
+    pub(crate) fn share_index(&mut self, view: &View) {
+        self.index = Arc::clone(view.index());
+    }
+
+    /// Notes whose heartbeats come here: of those at `places`, or everybody's. Returns who begins to send them.
+    //= docs/protocol.md#lv-4
+    pub(crate) fn expect(&mut self, places: Option<Vec<usize>>, now: Timestamp) -> Vec<MemberId> {
+        let mut begin = Vec::new();
+        for (place, record) in self.records.iter_mut().enumerate() {
+            let is_expected = places.as_ref().is_none_or(|places| places.binary_search(&place).is_ok());
+            if record.expect(is_expected, now) {
+                begin.push(record.id());
+            }
+        }
+        self.expected = places;
+        begin
+    }
+
+    /// Place and record of everybody who sends heartbeats here, in view order.
+    pub(crate) fn expected(&self) -> impl Iterator<Item = (usize, &Record)> {
+        let few = self.expected.as_deref();
+        let all = if few.is_none() { 0..self.records.len() } else { 0..0 };
+        few.unwrap_or_default().iter().copied().chain(all).map(|place| (place, &self.records[place]))
     }
 
     /// The place of the member with this short id.
     pub(crate) fn place_of(&self, short: ShortId) -> Option<usize> {
-        self.index.binary_search_by_key(&short, |(s, _)| *s).ok().map(|found| self.index[found].1)
+        self.index.place(short)
     }
 
     /// The record of `id`.
@@ -65,11 +90,6 @@ impl Contacts {
     /// The record at `place`, to be changed.
     pub(crate) fn at_mut(&mut self, place: usize) -> &mut Record {
         &mut self.records[place]
-    }
-
-    /// All records, in view order.
-    pub(crate) fn records(&self) -> &[Record] {
-        &self.records
     }
 
     /// Takes a datagram's head from the member at `place` into account.

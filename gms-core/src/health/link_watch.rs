@@ -17,15 +17,15 @@ pub(crate) struct LinkWatch {
 }
 
 impl LinkWatch {
-    /// Looks at every link; called once a heartbeat interval.
+    /// Looks at every link over which heartbeats come; called once a heartbeat interval.
     pub(crate) fn update(&mut self, scene: Scene<'_>, out: &mut Outbox) {
         self.degraded.retain(|id| scene.view.contains(id));
-        for member in scene.others() {
-            let Some(record) = scene.contacts.get(&member.id) else { continue };
+        for (place, record) in scene.contacts.expected().filter(|(_, r)| !scene.is_me(&r.id())) {
+            let member = &scene.view.members()[place].member;
             let link = record.link();
             let reported = self.degraded.contains(&member.id);
             let report = || LinkReport {
-                member: Subject::from(member),
+                member: Subject::from(&**member),
                 loss_in: link.loss_in(),
                 loss_out: link.loss_out(),
                 rtt: link.rtt(),

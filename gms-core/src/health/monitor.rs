@@ -1,6 +1,7 @@
 //! `Health`: watching, suspicions, final checks and verifications put together. It owns no clock about others:
 //! those stand in [`Contacts`](crate::health::contacts::Contacts), which the node keeps.
 
+mod commands;
 mod ending;
 mod office;
 
@@ -18,7 +19,6 @@ use crate::health::final_check::{FinalChecks, Standing};
 use crate::health::suspicion::Suspicions;
 use crate::health::verification::Verifications;
 use crate::health::watch::{Knowledge, Watch};
-use crate::input::CommandToken;
 use crate::member::MemberId;
 use crate::message::{AccusationId, Answers, CheckId, DatagramBody, Flags, RequestId, SuspectRequest};
 use crate::outbox::Outbox;
@@ -176,12 +176,12 @@ impl Health {
     pub(crate) fn handle_verify_request(
         &mut self,
         scene: Scene<'_>,
-        from: MemberId,
+        contact: &Contact,
         check: CheckId,
         suspect: MemberId,
         out: &mut Outbox,
     ) {
-        self.verifications.handle_request(scene, (from, check), suspect, &mut self.rng, out);
+        self.verifications.handle_request(scene, contact, (check, suspect), &mut self.rng, out);
     }
 
     /// What a verifier found.
@@ -245,50 +245,6 @@ impl Health {
         if other != member && is_due && self.may_accuse(scene, &member) {
             self.replaced_at.insert(member, scene.now);
             self.raise(scene, &[member], Reason::Replaced, Some(other), out);
-        }
-    }
-
-    /// A user suspects `member`.
-    pub(crate) fn handle_command_suspect(
-        &mut self,
-        scene: Scene<'_>,
-        member: MemberId,
-        out: &mut Outbox,
-    ) -> CommandResult {
-        if scene.is_me(&member) || scene.contacts.get(&member).is_none() {
-            return CommandResult::NoSuchMember;
-        }
-        if scene.isolated || scene.sick {
-            return CommandResult::NotNow;
-        }
-        if self.may_accuse(scene, &member) {
-            self.raise(scene, &[member], Reason::Requested, None, out);
-        }
-        CommandResult::Accepted
-    }
-
-    /// A user wants `member` checked; the verdict comes under `token`.
-    pub(crate) fn handle_command_check(
-        &mut self,
-        scene: Scene<'_>,
-        member: MemberId,
-        token: CommandToken,
-        out: &mut Outbox,
-    ) {
-        if scene.is_me(&member) || scene.contacts.get(&member).is_none() {
-            out.command_done(token, CommandResult::NoSuchMember);
-        } else if scene.isolated {
-            out.command_done(token, CommandResult::NotNow);
-        } else if let Some(standing) = self.finals.standing(&member) {
-            out.command_done(token, CommandResult::Checked(standing.verdict));
-        } else {
-            if !self.finals.is_running(&member) {
-                let is_official = self.is_acting_checker(scene);
-                self.begin_final_checks(scene, &[(member, Reason::Requested)], is_official, out);
-            }
-            if !self.finals.join_user(&member, token) {
-                out.command_done(token, CommandResult::NotNow);
-            }
         }
     }
 

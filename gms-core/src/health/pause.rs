@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::config::Timing;
+use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 
 /// Pauses remembered for the `paused` flag; more within 2 T each beyond a heartbeat interval can't happen with the
@@ -28,7 +29,7 @@ impl PauseDetector {
     pub(crate) fn observe(&mut self, now: Timestamp, heartbeat_interval: Duration) -> Option<Duration> {
         let planned = self.planned.take()?;
         let late = now.since(planned);
-        if late <= heartbeat_interval {
+        if late <= heartbeat_interval || planted::is(Planted::PauseUnnoticed) {
             self.planned = Some(planned);
             return None;
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::event::QuorumReport;
+use crate::hubs;
 use crate::member::MemberId;
 use crate::quorum;
 use crate::scene::Scene;
@@ -27,6 +28,9 @@ impl QuorumWatch {
     /// Looks again. `stuck` names the members that have not voted, where this member has tried to decide for R.
     //= docs/protocol.md#vw-16
     pub(crate) fn update(&mut self, scene: Scene<'_>, stuck: Option<&[MemberId]>) -> Option<QuorumChange> {
+        if stuck.is_none() && self.lost_since.is_none() && has_hub(scene) {
+            return None;
+        }
         let report = stuck.map_or_else(|| report(scene), |missing| report_without(scene, missing));
         let lost = stuck.is_some() || !quorum::is_majority(report.weight_reachable, report.weight_total);
         match (lost, self.lost_since) {
@@ -60,15 +64,38 @@ pub(crate) fn hears_majority(scene: Scene<'_>, span: Duration) -> bool {
     quorum::is_majority(weight, scene.view.weight())
 }
 
-/// The weight in contact within R, own included.
+/// The weight in contact within R, own included. Where this member hears few, a hub in contact speaks for all the others.
+//= docs/protocol.md#vw-16
+//= docs/protocol.md#lv-4
 pub(crate) fn report(scene: Scene<'_>) -> QuorumReport {
-    let span = scene.timing().removal_silence();
-    let silent: Vec<MemberId> = scene
-        .others()
-        .filter(|m| !scene.contacts.get(&m.id).is_some_and(|r| r.is_in_contact(scene.now, span)))
-        .map(|m| m.id)
-        .collect();
+    if hubs::borrows(scene.view, &scene.me.id) {
+        let few = scene.contacts.expected().filter(|(_, r)| !scene.is_me(&r.id()));
+        let (heard, silent): (Vec<_>, Vec<_>) =
+            few.map(|(_, r)| r.id()).partition(|id| is_in_contact(scene, id));
+        let mut report = report_without(scene, &silent);
+        if has_hub(scene) {
+            // It has a majority, or it would be isolated and this no contact.
+            report.weight_reachable = report.weight_reachable.max(report.weight_needed);
+        } else {
+            report.weight_reachable =
+                quorum::weight_of(scene.view, |id| scene.is_me(id) || heard.contains(id));
+        }
+        return report;
+    }
+    let silent: Vec<MemberId> =
+        scene.others().filter(|m| !is_in_contact(scene, &m.id)).map(|m| m.id).collect();
     report_without(scene, &silent)
+}
+
+/// Whether this member counts by the hubs and one of them is in contact.
+fn has_hub(scene: Scene<'_>) -> bool {
+    hubs::borrows(scene.view, &scene.me.id)
+        && hubs::first_in_office(scene.view).any(|hub| is_in_contact(scene, &hub.id))
+}
+
+fn is_in_contact(scene: Scene<'_>, id: &MemberId) -> bool {
+    let span = scene.timing().removal_silence();
+    scene.contacts.get(id).is_some_and(|r| r.is_in_contact(scene.now, span))
 }
 
 fn report_without(scene: Scene<'_>, missing: &[MemberId]) -> QuorumReport {

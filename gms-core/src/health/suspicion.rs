@@ -65,7 +65,7 @@ impl Suspicions {
     /// The suspicion of `id` as an accusation.
     pub(super) fn as_accusation(&self, scene: Scene<'_>, id: &MemberId) -> Option<Accusation> {
         let suspicion = self.suspects.get(id)?;
-        let silence = scene.contacts.get(id).map_or(Duration::ZERO, |r| r.silence(suspicion.since));
+        let silence = silence(scene, id, suspicion.since);
         Some(Accusation {
             by: scene.me.id,
             reason: suspicion.reason,
@@ -194,6 +194,12 @@ impl Round {
     }
 }
 
+/// How long `id` had been silent here by `at`; for one that sends no heartbeats here, how long it was asked in vain.
+fn silence(scene: Scene<'_>, id: &MemberId, at: Timestamp) -> Duration {
+    let check = scene.timing().check_timeout;
+    scene.contacts.get(id).map_or(Duration::ZERO, |r| if r.is_expected() { r.silence(at) } else { check })
+}
+
 fn requests(
     suspects: &BTreeMap<MemberId, Suspicion>,
     scene: Scene<'_>,
@@ -202,7 +208,7 @@ fn requests(
     let request = |(id, suspicion): (&MemberId, &Suspicion)| SuspectRequest {
         member: *id,
         reason: suspicion.reason,
-        silent_for: scene.contacts.get(id).map_or(Duration::ZERO, |r| r.silence(scene.now)),
+        silent_for: silence(scene, id, scene.now),
         replaced_by: suspicion.replaced_by,
     };
     suspects.iter().filter(|(_, s)| s.round == round).map(request).collect()

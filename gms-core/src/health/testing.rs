@@ -6,6 +6,7 @@ use crate::event::Event;
 use crate::evidence::{Finding, ProbeOutcome, Reason};
 use crate::health::Health;
 use crate::health::contacts::{Contact, Contacts};
+use crate::hubs;
 use crate::member::{ClusterTag, MemberId, ShortId};
 use crate::message::{
     AccusationId, Answers, CheckId, DatagramBody, Echo, Flags, FrameBody, Head, RequestId, SuspectRequest,
@@ -63,6 +64,7 @@ impl Desk {
     pub(crate) fn in_view(view: View, me: u8) -> Self {
         let mut contacts = Contacts::default();
         contacts.install(&view, START);
+        contacts.expect(hubs::senders(&view, view.place(&id(me)).expect("a member")), START);
         let mut desk = Self {
             health: Health::new(7),
             contacts,
@@ -138,6 +140,7 @@ impl Desk {
             flags,
             number: self.numbers[usize::from(n)],
             echo: echo.map(|number| Echo { number, age_us: 0 }),
+            quorate_for_ms: None,
         };
         let place = self.view.place(&id(n)).expect("a member");
         let contact = self.contacts.handle_datagram(place, &head, answers, self.now);

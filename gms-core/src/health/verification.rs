@@ -13,6 +13,7 @@ use crate::member::MemberId;
 use crate::message::{CheckId, DatagramBody};
 use crate::outbox::Outbox;
 use crate::output::ProbeId;
+use crate::planted::{self, Planted};
 use crate::scene::Scene;
 use crate::time::Timestamp;
 
@@ -42,16 +43,18 @@ pub(super) struct Verifications {
 }
 
 impl Verifications {
-    /// Begins to look; a repeated request is answered with what is known.
+    /// Begins to look; a repeated request is answered with what is known. One that a newer datagram of the checker
+    /// overtook may be of a check that is over, and does not end what runs.
     //= docs/protocol.md#fd-19
     pub(super) fn handle_request(
         &mut self,
         scene: Scene<'_>,
-        (checker, check): (MemberId, CheckId),
-        suspect: MemberId,
+        contact: &Contact,
+        (check, suspect): (CheckId, MemberId),
         rng: &mut Rng,
         out: &mut Outbox,
     ) {
+        let checker = contact.from;
         let is_another = !scene.is_me(&suspect) && suspect != checker;
         if !is_another || scene.contacts.get(&suspect).is_none() {
             return;
@@ -60,7 +63,11 @@ impl Verifications {
             known.reply(out);
             return;
         }
-        self.end(|v| v.checker == checker && v.suspect == suspect, out);
+        let is_same = |v: &Verification| v.checker == checker && v.suspect == suspect;
+        if !contact.fresh && self.running.iter().any(is_same) {
+            return;
+        }
+        self.end(is_same, out);
         if self.running.len() == VERIFICATIONS_MAX {
             return;
         }
@@ -101,6 +108,7 @@ impl Verifications {
         let Some(v) = self.running.iter_mut().find(|v| v.probe == Some(probe)) else { return false };
         v.probe = None;
         match outcome {
+            ProbeOutcome::Reset if planted::is(Planted::ResetIsRefusal) => v.find(Finding::Refused, out),
             ProbeOutcome::Ok => v.find(Finding::Alive, out),
             ProbeOutcome::Refused => v.find(Finding::Refused, out),
             ProbeOutcome::Other(other) if !scene.is_me(&other) => v.find(Finding::Other(other), out),
@@ -110,7 +118,8 @@ impl Verifications {
             | ProbeOutcome::TimedOut
             | ProbeOutcome::Unreachable
             | ProbeOutcome::LocalFault
-            | ProbeOutcome::Garbage => {}
+            | ProbeOutcome::Garbage
+            | ProbeOutcome::Elsewhere => {}
         }
         true
     }

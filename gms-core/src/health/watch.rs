@@ -9,8 +9,10 @@ use fastrand::Rng;
 use crate::evidence::Reason;
 use crate::health::asking::{Asking, TIMES};
 use crate::health::clearing::Clearings;
+use crate::hubs;
 use crate::member::MemberId;
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::quorum;
 use crate::ring;
 use crate::scene::Scene;
@@ -87,7 +89,7 @@ impl Watch {
         }
         let failed: Vec<MemberId> =
             ended.iter().copied().filter(|id| self.has_failed(scene, known, id)).collect();
-        let accused = accusable(scene, known, &failed);
+        let accused = self.accusable(scene, known, &failed);
         let subject = subject(scene, known).map(|place| scene.contacts.at(place).id());
         for id in ended {
             if failed.contains(&id) && !accused.contains(&id) && subject == Some(id) {
@@ -151,8 +153,10 @@ impl Watch {
     }
 
     /// Adjacent losses are found together. A member that can't trust itself asks its subject alone: it would ask
-    /// everybody.
+    /// everybody. Where the subject sends no heartbeats here, nothing is known of those after it either: it asks as many of
+    /// them as it has passed, so that each time twice as many are settled.
     //= docs/protocol.md#fd-9
+    //= docs/protocol.md#lv-4
     fn begin_beside(
         &mut self,
         scene: Scene<'_>,
@@ -167,9 +171,20 @@ impl Watch {
         let len = scene.view.len();
         let Some(me) = scene.view.place(&scene.me.id) else { return };
         let is_suspect = |place: usize| (known.is_suspect)(&scene.contacts.at(place).id());
-        let is_silent =
-            |place| is_suspect(place) || known.silence(scene, place) > scene.timing().short_silence();
-        for place in ring::silent_run(len, me, first, is_silent) {
+        let is_expected = |place: usize| scene.contacts.at(place).is_expected();
+        let is_silent = |place| {
+            let is_quiet = known.silence(scene, place) > scene.timing().short_silence();
+            is_suspect(place) || is_expected(place) && is_quiet
+        };
+        let run: Vec<usize> = if is_expected(first) {
+            ring::silent_run(len, me, first, is_silent).collect()
+        } else {
+            let passed = (first + len - me - 1) % len;
+            let width = passed.max(hubs::predecessors(scene.view).unwrap_or(1));
+            let unheard = ring::after(len, first).take_while(|place| *place != me).take(width - 1);
+            unheard.filter(|place| !is_expected(*place)).collect()
+        };
+        for place in run {
             let id = scene.contacts.at(place).id();
             if !is_suspect(place) && !self.is_checking(&id) {
                 self.begin(scene, id, rng, out);
@@ -194,6 +209,35 @@ impl Watch {
         !heard && !(known.is_suspect)(id)
     }
 
+    /// Those of `failed` that this member may accuse: it trusts itself where it heard from somebody else since they fell
+    /// silent, where its own weight is more than half, and in a view of two, in which its loop ran on time.
+    //= docs/protocol.md#fd-18
+    //= docs/protocol.md#fd-27
+    fn accusable(&self, scene: Scene<'_>, known: Knowledge<'_>, failed: &[MemberId]) -> Vec<MemberId> {
+        let isolated = scene.isolated && !planted::is(Planted::IsolatedAccuses);
+        if failed.is_empty() || isolated || scene.sick {
+            return Vec::new();
+        }
+        let own = scene.view.weight_of(&scene.me.id);
+        if planted::is(Planted::DeafAccuses)
+            || scene.view.len() == 2
+            || quorum::is_majority(own, scene.view.weight())
+        {
+            return failed.to_vec();
+        }
+        let others = scene.others().filter(|m| !failed.contains(&m.id) && !(known.is_suspect)(&m.id));
+        let heard = others.filter_map(|m| scene.contacts.get(&m.id)?.contact_unmoved()).max();
+        let fell_silent = |id: &MemberId| {
+            let record = scene.contacts.get(id)?;
+            let fell_silent = record.last_contact() + scene.timing().member_timeout / 2;
+            // Of one that sends no heartbeats here only the check itself is known.
+            Some(if record.is_expected() { fell_silent } else { fell_silent.max(self.checks.get(id)?.began) })
+        };
+        let is_trusted =
+            |id: &&MemberId| heard.zip(fell_silent(id)).is_some_and(|(heard, silent)| heard > silent);
+        failed.iter().filter(is_trusted).copied().collect()
+    }
+
     fn next_check(&self) -> Timestamp {
         let next = |check: &Check| {
             if check.asking.sent() < TIMES { check.ends.min(check.asking.next_at()) } else { check.ends }
@@ -207,29 +251,6 @@ impl Watch {
 fn subject(scene: Scene<'_>, known: Knowledge<'_>) -> Option<usize> {
     let me = scene.view.place(&scene.me.id)?;
     ring::watched(scene.view.len(), me, |place| (known.is_suspect)(&scene.contacts.at(place).id()))
-}
-
-/// Those of `failed` that this member may accuse: it trusts itself where it heard from somebody else since they fell
-/// silent, where its own weight is more than half, and in a view of two, in which its loop ran on time.
-//= docs/protocol.md#fd-18
-//= docs/protocol.md#fd-27
-fn accusable(scene: Scene<'_>, known: Knowledge<'_>, failed: &[MemberId]) -> Vec<MemberId> {
-    if failed.is_empty() || scene.isolated || scene.sick {
-        return Vec::new();
-    }
-    let own = scene.view.weight_of(&scene.me.id);
-    if scene.view.len() == 2 || quorum::is_majority(own, scene.view.weight()) {
-        return failed.to_vec();
-    }
-    let others = scene.others().filter(|m| !failed.contains(&m.id) && !(known.is_suspect)(&m.id));
-    let heard = others.filter_map(|m| scene.contacts.get(&m.id)?.contact_unmoved()).max();
-    let fell_silent = |id: &MemberId| {
-        let record = scene.contacts.get(id)?;
-        Some(record.last_contact() + scene.timing().member_timeout / 2)
-    };
-    let is_trusted =
-        |id: &&MemberId| heard.zip(fell_silent(id)).is_some_and(|(heard, silent)| heard > silent);
-    failed.iter().filter(is_trusted).copied().collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::message::Ballot;
+use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 use crate::view::{Change, Digest, View};
 
@@ -20,7 +21,7 @@ pub(crate) struct AcceptedChange {
 }
 
 /// What this member has promised and accepted for the successor of its installed view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Acceptor {
     promised: Option<Ballot>,
     accepted: Option<AcceptedChange>,
@@ -34,8 +35,11 @@ impl Acceptor {
     /// The higher ballot; nothing changes.
     pub(crate) fn promise(&mut self, ballot: Ballot) -> Result<(), Ballot> {
         match self.promised {
-            Some(higher) if higher > ballot => Err(higher),
+            Some(higher) if higher > ballot && !planted::is(Planted::PromiseForgotten) => Err(higher),
             Some(_) | None => {
+                if planted::is(Planted::AcceptedForgotten) && self.promised.is_some_and(|p| p < ballot) {
+                    self.accepted = None;
+                }
                 self.promised = Some(ballot);
                 Ok(())
             }

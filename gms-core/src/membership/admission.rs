@@ -19,6 +19,7 @@ use crate::member::{Member, MemberId, ShortId};
 use crate::message::{ClusterInfo, FrameBody, JoinRefusal, RequestId};
 use crate::outbox::Outbox;
 use crate::output::ProbeId;
+use crate::planted::{self, Planted};
 use crate::quorum;
 use crate::scene::Scene;
 use crate::time::Timestamp;
@@ -55,7 +56,7 @@ pub(crate) enum Admitted {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Admissible {
     /// In the order of arrival.
-    pub(crate) joiners: Vec<Member>,
+    pub(crate) joiners: Vec<Arc<Member>>,
     /// Members whose restart is among the joiners: they leave in the same change.
     pub(crate) replaced: Vec<(MemberId, Arc<Evidence>)>,
 }
@@ -192,15 +193,19 @@ impl Admission {
         let mut weight_left = heard.saturating_sub(total - heard);
         for candidate in self.queue.iter().filter(|c| c.is_proved(scene)) {
             let weight = u32::from(candidate.member.weight.get());
-            let fits = weight < weight_left || (scene.view.len() == 1 && found.joiners.is_empty());
+            let fits = weight < weight_left
+                || planted::is(Planted::JoinersUnlimited)
+                || (scene.view.len() == 1 && found.joiners.is_empty());
             if !fits {
                 break;
             }
-            if refusal::clashes(&found.joiners, &candidate.member) || candidate.is_blocked(scene) {
+            if refusal::clashes(found.joiners.iter().map(|m| &**m), &candidate.member)
+                || candidate.is_blocked(scene)
+            {
                 continue;
             }
             weight_left = weight_left.saturating_sub(weight);
-            found.joiners.push(candidate.member.clone());
+            found.joiners.push(Arc::clone(&candidate.member));
             found.replaced.extend(candidate.replaced(scene));
         }
         found

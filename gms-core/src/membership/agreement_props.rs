@@ -103,7 +103,7 @@ impl Cluster {
         let now = self.millis;
         let Member { stand, acceptor, proposer, acting: own } = &mut self.members[who];
         let Some(machine) = proposer else { return };
-        let wish = Change { joined: vec![member(20 + self.wishes)], ..Change::empty(&stand.view) };
+        let wish = Change { joined: vec![member(20 + self.wishes).into()], ..Change::empty(&stand.view) };
         let plan = || Plan::Ready(wish.clone());
         let votes = Votes { promised: acceptor.promised(), has_accepted: acceptor.accepted().is_some() };
         let mut out = Outbox::default();

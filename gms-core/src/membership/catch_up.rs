@@ -3,12 +3,16 @@
 //! Members of the own view are asked first. Where none of them is left to answer, because all have gone on to views that
 //! this member missed, whoever showed the higher number is asked too; its answer is linked to what this member holds.
 
+use crate::hubs;
 use crate::member::{MemberId, ShortId};
 use crate::message::FrameBody;
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::scene::Scene;
 use crate::time::Timestamp;
 use crate::view::ViewId;
+
+use super::history::CHANGES_PER_ANSWER;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -39,6 +43,9 @@ impl CatchUp {
     /// Somebody showed a higher number, or said that this member is out.
     //= docs/protocol.md#vw-4
     pub(crate) fn note(&mut self, scene: Scene<'_>, shown: ViewId, by: Option<MemberId>) {
+        if planted::is(Planted::BehindForEver) {
+            return;
+        }
         let ask_at = scene.now + PATIENCE.min(scene.timing().heartbeat_interval / 4);
         match &mut self.wanted {
             Some(wanted) => {
@@ -80,15 +87,22 @@ impl CatchUp {
             return;
         }
         wanted.ask_at = scene.now + scene.timing().retry_interval();
-        let others: Vec<MemberId> = scene.others().map(|m| m.id).collect();
-        let shown_by = wanted.by.take().filter(|by| others.contains(by));
-        let in_turn = || others.get(self.turn % others.len().max(1)).copied();
-        let to = shown_by.or_else(in_turn);
-        if shown_by.is_none() {
-            self.turn += 1;
-        }
-        wanted.asked = true;
         let held = scene.view.id();
+        // Whoever is so far behind is given a whole view: where that is large, by those around it and not by a hub.
+        let is_far = wanted.shown.0.saturating_sub(held.0) > CHANGES_PER_ANSWER as u64;
+        let begins_near = hubs::spreads_views(scene.view) && is_far && !wanted.asked;
+        let shown_by = wanted.by.filter(|by| !begins_near && scene.view.contains(by) && !scene.is_me(by));
+        let to = match shown_by {
+            Some(by) => {
+                wanted.by = None;
+                Some(by)
+            }
+            None => {
+                self.turn += 1;
+                in_turn(scene, self.turn - 1)
+            }
+        };
+        wanted.asked = true;
         if let Some(to) = to {
             out.frame(to, FrameBody::ViewRequest { held });
         }
@@ -119,6 +133,20 @@ impl CatchUp {
             self.stranger = None;
         }
     }
+}
+
+/// The other members in turn, from the first in view order on; in large views from the next in the ring on.
+fn in_turn(scene: Scene<'_>, turn: usize) -> Option<MemberId> {
+    let members = scene.view.members();
+    let me = scene.view.place(&scene.me.id)?;
+    let others = members.len() - 1;
+    if others == 0 {
+        return None;
+    }
+    let first = if hubs::spreads_views(scene.view) { me } else { members.len() - 1 };
+    let mut ring =
+        (1..=members.len()).map(|step| (first + step) % members.len()).filter(|place| *place != me);
+    ring.nth(turn % others).map(|place| members[place].member.id)
 }
 
 #[cfg(test)]

@@ -10,10 +10,11 @@ use crate::health::contacts::{Contact, Contacts};
 use crate::member::MemberId;
 use crate::message::{CheckId, FenceTarget, FrameBody};
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 use crate::view::View;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Hold {
     asker: MemberId,
     check: CheckId,
@@ -24,7 +25,7 @@ struct Hold {
 }
 
 /// The fences asked of this member in its installed view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fences {
     holds: BTreeMap<MemberId, Hold>,
 }
@@ -88,12 +89,12 @@ impl Fences {
         }
         let Some(hold) = self.holds.get_mut(&contact.from) else { return };
         let newer = contact.sent_after.is_some_and(|sent| sent > hold.began);
-        if newer && !hold.told_heard {
+        if newer && !hold.told_heard && !planted::is(Planted::HeardUntold) {
             hold.told_heard = true;
             let (member, check) = (contact.from, hold.check);
             out.frame(hold.asker, FrameBody::Heard { base: view.id(), member, check });
         }
-        if hold.granted_at.is_some() {
+        if hold.granted_at.is_some() && !planted::is(Planted::FenceTakenBack) {
             return;
         }
         contacts.at_mut(contact.place).withhold_echo(false);
@@ -161,7 +162,8 @@ impl Fences {
             return;
         };
         let (base, check) = (view.id(), hold.check);
-        if hold.granted_at.is_none() && record.is_proved_after(hold.began) {
+        let is_heard = record.is_proved_after(hold.began) && !planted::is(Planted::HeardUntold);
+        if hold.granted_at.is_none() && is_heard {
             hold.told_heard = true;
             out.frame(hold.asker, FrameBody::Heard { base, member, check });
             let hold = self.holds.remove(&member).expect("looked up above");
@@ -169,7 +171,7 @@ impl Fences {
             record.withhold_echo(false);
             return;
         }
-        if record.silence(now) >= silence_needed {
+        if record.silence(now) >= silence_needed && !planted::is(Planted::NoHold) {
             record.withhold_echo(true);
         }
         if hold.granted_at.is_some() || grantable <= now {
@@ -185,10 +187,13 @@ impl Fences {
 
 /// When `id` has been silent for R, and what was ever echoed to it is R old.
 fn grantable_at(view: &View, contacts: &Contacts, id: &MemberId) -> Timestamp {
-    let needed: Duration = view.timing().removal_silence();
+    let is_early = planted::is(Planted::FenceBeforeR);
+    let needed: Duration =
+        if is_early { view.timing().heartbeat_interval } else { view.timing().removal_silence() };
     contacts.get(id).map_or(Timestamp::FAR_FUTURE, |record| {
         let silent = record.last_contact() + needed;
-        record.newest_echoed().map_or(silent, |echoed| silent.max(echoed + needed))
+        let echoed = record.newest_echoed().filter(|_| !planted::is(Planted::EchoNotWaitedFor));
+        echoed.map_or(silent, |echoed| silent.max(echoed + needed))
     })
 }
 

@@ -1,12 +1,14 @@
 //! The proposer's side of fencing: before it proposes a removal for silence it holds the votes of a majority without
 //! the suspect, and enough of them to cover the views that the suspect may still be in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::health::contacts::Contacts;
+use crate::hubs;
 use crate::member::MemberId;
 use crate::message::{CheckId, FenceTarget, FrameBody};
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::quorum;
 use crate::scene::Scene;
 use crate::time::Timestamp;
@@ -22,7 +24,7 @@ pub(crate) struct Silent {
     pub(crate) began: Timestamp,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Asked {
     check: CheckId,
     began: Timestamp,
@@ -45,8 +47,29 @@ pub(crate) enum FenceState {
     Open,
 }
 
+impl FenceState {
+    /// Which of the two holds a removal up for longer.
+    const fn or_worse(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Open, _) | (_, Self::Ready) => self,
+            (Self::Pending(_), Self::Settling(_)) => self,
+            (Self::Settling(a), Self::Settling(b)) => {
+                Self::Settling(if a.as_nanos() < b.as_nanos() { b } else { a })
+            }
+            _ => other,
+        }
+    }
+}
+
+impl Asked {
+    /// Until when answers to one round of questions are waited for.
+    fn answers_until(&self, scene: Scene<'_>) -> Timestamp {
+        self.asked_at + scene.timing().heartbeat_interval / 4
+    }
+}
+
 /// The fences that this member asks for, in its installed view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fencing {
     asked: BTreeMap<MemberId, Asked>,
     retry_at: Option<Timestamp>,
@@ -113,14 +136,13 @@ impl Fencing {
     //= docs/protocol.md#vw-6
     pub(crate) fn state(&self, scene: Scene<'_>, history: &History, member: &MemberId) -> FenceState {
         let Some(asked) = self.asked.get(member) else { return FenceState::Open };
-        let granted = |m: &MemberId| m != member && asked.granted.contains(m);
-        let is_enough = |weight| quorum::is_majority(weight, scene.view.weight());
-        if !is_enough(quorum::weight_of(scene.view, granted)) {
-            // Answers to one round of questions come one by one: a removal that could go first waits for the others.
-            let until = asked.asked_at + scene.timing().heartbeat_interval / 4;
-            let may = |m: &MemberId| granted(m) || !(self.asked.contains_key(m) || asked.later.contains(m));
-            let soon = until > scene.now && is_enough(quorum::weight_of(scene.view, may));
-            return if soon { FenceState::Pending(until) } else { FenceState::Open };
+        let votes = if hubs::borrows(scene.view, member) {
+            self.votes_of_hubs(scene, history, asked)
+        } else {
+            self.votes_of_all(scene, member, asked)
+        };
+        if votes != FenceState::Ready {
+            return votes;
         }
         let settle = scene.timing().removal_silence();
         let shown = scene.contacts.get(member).map_or(ViewId::NONE, |r| r.newest_view());
@@ -128,6 +150,44 @@ impl Fencing {
             Ok(()) => FenceState::Ready,
             Err(until) => FenceState::Settling(until),
         }
+    }
+
+    fn votes_of_all(&self, scene: Scene<'_>, member: &MemberId, asked: &Asked) -> FenceState {
+        let granted: BTreeSet<&MemberId> = asked.granted.iter().collect();
+        let granted = |m: &MemberId| {
+            if m == member { planted::is(Planted::SuspectVotes) } else { granted.contains(m) }
+        };
+        let is_enough =
+            |weight| quorum::is_majority(weight, scene.view.weight()) || planted::is(Planted::NoFences);
+        if is_enough(quorum::weight_of(scene.view, granted)) {
+            return FenceState::Ready;
+        }
+        // Answers to one round of questions come one by one: a removal that could go first waits for the others.
+        let until = asked.answers_until(scene);
+        let may = |m: &MemberId| granted(m) || !(self.asked.contains_key(m) || asked.later.contains(m));
+        let soon = until > scene.now && is_enough(quorum::weight_of(scene.view, may));
+        if soon { FenceState::Pending(until) } else { FenceState::Open }
+    }
+
+    /// Every hub must have granted, but those who go in the same change, by fences of their own, and those of which this
+    /// member has heard nothing for 2 R although not enough members fence them: from these it is cut off.
+    //= docs/protocol.md#lv-3
+    fn votes_of_hubs(&self, scene: Scene<'_>, history: &History, asked: &Asked) -> FenceState {
+        let patience = scene.timing().removal_silence() * 2;
+        let until = asked.answers_until(scene);
+        let mut worst = FenceState::Ready;
+        for hub in hubs::first_in_office(scene.view).map(|m| m.id).filter(|id| !asked.granted.contains(id)) {
+            let is_cut_off = || scene.contacts.get(&hub).is_some_and(|r| r.silence(scene.now) >= patience);
+            let state = match self.asked.contains_key(&hub) {
+                true => self.state(scene, history, &hub),
+                false if until > scene.now && !asked.later.contains(&hub) => FenceState::Pending(until),
+                false => FenceState::Open,
+            };
+            if state != FenceState::Ready && (scene.is_me(&hub) || !is_cut_off()) {
+                worst = worst.or_worse(state);
+            }
+        }
+        worst
     }
 
     /// Who granted the fence of `member`.
@@ -153,12 +213,16 @@ impl Fencing {
 
     fn ask(&mut self, scene: Scene<'_>, out: &mut Outbox) {
         self.retry_at = None;
-        for m in scene.view.members() {
-            let to = m.member.id;
+        let by_hubs = |id: &MemberId| hubs::borrows(scene.view, id);
+        let by_hubs: Vec<MemberId> = self.asked.keys().filter(|id| by_hubs(id)).copied().collect();
+        let is_all_by_hubs = by_hubs.len() == self.asked.len();
+        let everybody = scene.view.members().iter().map(|m| m.member.id);
+        for to in everybody.filter(|to| !is_all_by_hubs || hubs::is_hub(scene.view, to)) {
+            let concerns = |id: &MemberId| !by_hubs.contains(id) || hubs::is_hub(scene.view, &to);
             let members: Vec<FenceTarget> = self
                 .asked
                 .iter()
-                .filter(|(id, asked)| **id != to && !asked.granted.contains(&to))
+                .filter(|(id, asked)| **id != to && !asked.granted.contains(&to) && concerns(id))
                 .map(|(id, asked)| FenceTarget {
                     member: *id,
                     check: asked.check,

@@ -34,13 +34,13 @@ pub(super) use ground::{Ground, Step};
 /// Founders remembered as gone. More than one or two never matter: each needs a majority's acceptance first.
 const GONE_MAX: usize = 16;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Phase {
     Promising { promised: Vec<MemberId>, newest: Option<(FoundBallot, Founder)> },
     Accepting { founder: Founder, accepted: Vec<MemberId> },
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Proposal {
     ballot: FoundBallot,
     all_young: bool,
@@ -58,7 +58,7 @@ struct Refusals {
 }
 
 /// One process's part in founding: acceptor always, founder if it is a seed itself.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Founding {
     me: MemberId,
     endpoint: Endpoint,
@@ -357,5 +357,7 @@ pub(super) fn draw_cluster_id(me: MemberId, rng: &mut Rng) -> ClusterId {
     ClusterId::from_bytes(bytes)
 }
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;

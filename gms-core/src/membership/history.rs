@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::HeartbeatRecipients;
+use crate::hubs;
 use crate::member::MemberId;
 use crate::message::Installation;
-use crate::quorum;
+use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 use crate::view::{Digest, View, ViewId};
 
@@ -15,9 +17,9 @@ pub(crate) use crate::message::Decided;
 /// Changes kept for members that missed some. Whoever missed more takes a whole view.
 const CHANGES_MAX: usize = 64;
 /// Most frames' worth of changes in one answer: the joins of a bootstrap are large, so fewer than [`CHANGES_MAX`].
-const CHANGES_PER_ANSWER: usize = 16;
+pub(super) const CHANGES_PER_ANSWER: usize = 16;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Replaced {
     /// The view replaced; forgotten when the settling rule can't need it any more.
     view: Option<Arc<View>>,
@@ -28,7 +30,7 @@ struct Replaced {
 }
 
 /// The recent past of this member's views.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct History {
     replaced: VecDeque<Replaced>,
     /// When this member last came into a view without having held the one before: it joined, or skipped some.
@@ -63,6 +65,26 @@ impl History {
             let dropped = self.replaced.pop_front().expect("longer than its bound");
             if dropped.view.is_some() {
                 self.gap_at = self.gap_at.max(dropped.at);
+            }
+        }
+    }
+
+    /// Takes the records of `view` in place of equal ones in changes that were noted since it was last called.
+    pub(crate) fn share_records(&mut self, view: &View) {
+        for replaced in self.replaced.iter_mut().rev() {
+            let Some(decided) = replaced.decided.as_mut().filter(|d| !d.change.joined.is_empty()) else {
+                continue;
+            };
+            let mut is_news = false;
+            for record in &mut decided.change.joined {
+                let shared = view.record(&record.id).filter(|shared| *shared == record);
+                if let Some(shared) = shared.filter(|shared| !Arc::ptr_eq(shared, record)) {
+                    *record = Arc::clone(shared);
+                    is_news = true;
+                }
+            }
+            if !is_news {
+                return;
             }
         }
     }
@@ -106,8 +128,11 @@ impl History {
     /// else the moment from which it may.
     ///
     /// The suspect may still be in an older view and count its majority there. So unless it was seen in `base`, those
-    /// who granted must be a majority without it in each such view that was replaced less than R ago too.
+    /// who granted must be a majority without it in each such view that was replaced less than R ago too (where it counted
+    /// by hubs: all of those). Where it counts by others in the base, contact that it had in such a view may have been
+    /// carried over, whatever view it has shown since.
     //= docs/protocol.md#vw-22
+    //= docs/protocol.md#lv-3
     pub(crate) fn settled(
         &self,
         now: Timestamp,
@@ -117,21 +142,28 @@ impl History {
         granted: &[MemberId],
     ) -> Result<(), Timestamp> {
         let (suspect, newest_shown) = suspect;
-        if newest_shown >= base.id() {
-            return Ok(());
-        }
         let joined_in = base.members().iter().find(|m| m.member.id == *suspect).map(|m| m.joined_in);
         if joined_in == Some(base.id()) {
             return Ok(());
         }
-        let mut until = self.gap_at + settle;
-        for replaced in self.replaced.iter().filter(|r| r.id >= newest_shown) {
+        let has_shown = newest_shown >= base.id();
+        // Views that are not known may have had hubs, unless none of this cluster's ever has.
+        let never_carries = base.timing().heartbeat_recipients == HeartbeatRecipients::All;
+        let no_wait = has_shown && never_carries || planted::is(Planted::NoWaitAfterGap);
+        let mut until = if no_wait { Timestamp::ZERO } else { self.gap_at + settle };
+        let mut counts_alike = true;
+        let mut common: Vec<MemberId> = hubs::first_in_office(base).map(|m| m.id).collect();
+        for replaced in self.replaced.iter().rev() {
             let Some(view) = &replaced.view else { continue };
             if !view.contains(suspect) || replaced.at + settle <= now {
                 continue;
             }
-            let weight = quorum::weight_of(view, |m| m != suspect && granted.contains(m));
-            if !quorum::is_majority(weight, view.weight()) {
+            common.retain(|hub| hubs::is_hub(view, hub));
+            counts_alike &= hubs::borrows(view, suspect) == hubs::borrows(base, suspect)
+                && (!hubs::borrows(base, suspect) || !common.is_empty());
+            let may_count_in_it = !has_shown && replaced.id >= newest_shown;
+            let must_cover = (may_count_in_it || !counts_alike) && !planted::is(Planted::NoSettling);
+            if must_cover && !hubs::covers(view, suspect, granted) {
                 until = until.max(replaced.at + settle);
             }
         }
@@ -142,7 +174,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{id, view_of};
+    use crate::testing::{id, view_of, view_with_hubs};
     use crate::view::Change;
 
     const R: Duration = Duration::from_millis(1250);
@@ -210,5 +242,48 @@ mod tests {
         let everybody: Vec<_> = (0..5).map(id).collect();
         let suspect = (&id(4), first.id());
         assert_eq!(history.settled(at(2_010), R, &base, suspect, &everybody), Err(at(3_250)));
+    }
+
+    #[test]
+    fn changes_take_over_the_records_of_a_shared_view() {
+        let first = Arc::new(view_of(2));
+        let joining = |view: &View, n: u8| {
+            let change = Change { joined: vec![crate::testing::member(n).into()], ..Change::empty(view) };
+            let next = Arc::new(view.apply(&change).unwrap());
+            let digest = next.digest();
+            (next, Decided { change, digest })
+        };
+        let (second, a) = joining(&first, 5);
+        let (third, b) = joining(&second, 6);
+        let mut history = History::new(at(0));
+        history.push(at(1), &first, Some(a), R);
+        history.push(at(2), &second, Some(b), R);
+        let other = joining(&joining(&first, 5).0, 6).0;
+        assert_eq!(other, third);
+        history.share_records(&other);
+        let joined = history.replaced.iter().flat_map(|r| &r.decided.as_ref().unwrap().change.joined);
+        let shared = [&other.members()[2].member, &other.members()[3].member];
+        assert!(joined.zip(shared).all(|(record, shared)| Arc::ptr_eq(record, shared)));
+    }
+
+    #[test]
+    //= docs/protocol.md#vw-22
+    //= docs/protocol.md#lv-3
+    fn whoever_may_have_carried_contact_over_needs_the_votes_of_the_view_before_too() {
+        // m4 counts by hubs in the view of nine, and is a hub itself when m0 has left; m8 counts by the same hubs.
+        let first = Arc::new(view_with_hubs(9, 1));
+        let (base, decided) = leave(&first, &[0]);
+        let mut history = History::new(at(0));
+        history.push(at(2_000), &first, Some(decided), R);
+        let seen_in_base = |n: u8| (id(n), base.id());
+        let settled = |n: u8, granted: &[MemberId]| {
+            let (suspect, shown) = seen_in_base(n);
+            history.settled(at(2_010), R, &base, (&suspect, shown), granted)
+        };
+        assert_eq!(settled(4, &[id(1), id(2), id(3), id(5), id(6)]), Err(at(3_250)), "m0 has not granted");
+        assert_eq!(settled(4, &[id(0), id(1), id(2), id(3)]), Ok(()));
+        assert_eq!(settled(8, &[]), Ok(()));
+        let (suspect, shown) = seen_in_base(4);
+        assert_eq!(history.settled(at(3_250), R, &base, (&suspect, shown), &[]), Ok(()));
     }
 }

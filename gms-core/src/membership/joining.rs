@@ -3,6 +3,7 @@
 //!
 //! It is in when a view contains it; the view's arrival is the node's business.
 
+mod letting_in;
 mod sent;
 
 use std::net::SocketAddr;
@@ -21,6 +22,7 @@ use crate::time::Timestamp;
 use crate::timer::WakeReason;
 
 use super::announce::QUESTION_PADDING;
+use letting_in::Asked;
 use sent::{Purpose, Sent};
 
 use super::founding::{Founding, Ground, Step, draw_cluster_id};
@@ -47,14 +49,6 @@ pub(crate) enum JoinOutcome {
     Found(ClusterId),
     /// It could not join.
     Failed(JoinFailure),
-}
-
-/// The newest join sent.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    cluster: ClusterId,
-    coordinator: MemberId,
-    at: Timestamp,
 }
 
 /// The joining machine.
@@ -192,6 +186,9 @@ impl Joining {
         if self.is_over {
             return;
         }
+        if let Some(asked) = self.asked.as_mut().filter(|asked| asked.holder == Some(info.sender)) {
+            asked.is_urgent = true;
+        }
         self.seeds.record(now, from, info);
         self.founding.handle_answer(from, info.sender);
         self.advance(now, out);
@@ -252,6 +249,11 @@ impl Joining {
             Some(Purpose::Seed(addr)) if refused => self.seeds.record_refused(addr),
             Some(Purpose::Founder(id)) if refused => {
                 self.founding.handle_founder_refused(now, id, self.timing.founding_age());
+            }
+            Some(Purpose::Holder) => {
+                if let Some(asked) = &mut self.asked {
+                    asked.is_urgent = true;
+                }
             }
             // The coordinator is gone or cut off: the others may know another one soon.
             Some(Purpose::Join) => {
@@ -319,44 +321,6 @@ impl Joining {
         let jitter = u64::try_from((wait / 2).as_nanos()).unwrap_or(u64::MAX);
         self.ask_at = now + wait * 3 / 4 + Duration::from_nanos(self.rng.u64(0..=jitter));
         self.rounds = self.rounds.saturating_add(1);
-    }
-
-    /// Asks the coordinator of the best cluster to be let in, if it is time.
-    fn join(&mut self, now: Timestamp, out: &mut Outbox) {
-        self.join_at = None;
-        let best = self.seeds.best_cluster(now, self.cluster_to_expect());
-        let Some(best) = best.map(|known| known.membership.clone()) else { return };
-        let first = *self.first_cluster_at.get_or_insert(now);
-        let again = self.timing.retry_interval().max(JOIN_AGAIN_MIN);
-        let due = match self.asked {
-            None if self.seeds.all_answered() => now,
-            None => first + SETTLE,
-            Some(asked) if (asked.cluster, asked.coordinator) == (best.cluster, best.coordinator) => {
-                asked.at + again
-            }
-            Some(asked) => asked.at + REDIRECT_MIN,
-        };
-        if now < due {
-            self.join_at = Some(due);
-            return;
-        }
-        let mut sent = vec![(self.send_join(best.endpoint.check_addr, best.coordinator, out), Purpose::Join)];
-        let last_word = *self.last_word.get_or_insert(now);
-        if now.since(last_word) >= self.timing.removal_silence() {
-            // The coordinator does not say a word. The other members must know, so that it can be succeeded (vw-7).
-            for (addr, member) in self.seeds.members_besides(now, best.coordinator) {
-                sent.push((self.send_join(addr, member, out), Purpose::Seed(addr)));
-            }
-        }
-        self.sent.remember(sent);
-        self.asked = Some(Asked { cluster: best.cluster, coordinator: best.coordinator, at: now });
-        self.join_at = Some(now + again);
-    }
-
-    fn send_join(&self, to: SocketAddr, recipient: MemberId, out: &mut Outbox) -> FrameToken {
-        let (cluster_name, member) = (self.cluster_name.clone(), self.me.clone());
-        let body = FrameBody::Join { cluster_name, member, timing: self.overrides.clone() };
-        out.frame_to(to, recipient.short(), body)
     }
 
     fn with_founding(

@@ -20,4 +20,6 @@ pub(crate) mod succession;
 #[cfg(test)]
 mod agreement_props;
 #[cfg(test)]
+mod model_props;
+#[cfg(test)]
 mod network_tests;

@@ -28,7 +28,7 @@ pub(crate) struct Condemned {
 pub(crate) struct Agenda<'a> {
     pub(crate) queue: &'a Queue,
     pub(crate) condemned: &'a [Condemned],
-    pub(crate) joiners: &'a [Member],
+    pub(crate) joiners: &'a [Arc<Member>],
     pub(crate) fencing: &'a Fencing,
     pub(crate) history: &'a History,
     /// Until when other running final checks are likely to prove that their members are gone.
@@ -65,7 +65,9 @@ pub(crate) fn build(scene: Scene<'_>, agenda: Agenda<'_>) -> Plan {
         // Processes killed together are proved gone within moments of each other, and leave in one view.
         return Plan::Wait(Some(until));
     }
-    change.joined = agenda.joiners.to_vec();
+    // A change in which two have one name or address applies to no view, and a ballot's value is never replaced.
+    let fits = |joiner: &&Arc<Member>| !clashes(scene, &change, joiner);
+    change.joined = agenda.joiners.iter().filter(fits).cloned().collect();
     let prompt = !change.is_empty() || agenda.queue.is_finish_due() || agenda.fencing.is_lift_due();
     let silences = add_silent(scene, agenda, &silent, &mut change, prompt);
     keep_somebody(scene, &mut change);
@@ -75,6 +77,15 @@ pub(crate) fn build(scene: Scene<'_>, agenda: Agenda<'_>) -> Plan {
         Silences::Ready => Plan::Ready(change),
         Silences::Wait(until) => Plan::Wait(until),
     }
+}
+
+/// Whether somebody who stays after `change` has the name or the address of `joiner`.
+fn clashes(scene: Scene<'_>, change: &Change, joiner: &Member) -> bool {
+    let mut members = scene.view.members().iter().map(|m| &m.member);
+    members.any(|m| {
+        let is_same = m.name == joiner.name || m.endpoint.addr == joiner.endpoint.addr;
+        is_same && !change.removes(&m.id)
+    })
 }
 
 enum Silences {

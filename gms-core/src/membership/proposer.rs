@@ -3,7 +3,7 @@
 //! The first in office proposes in round 0 without asking; anybody else, and a coordinator that was overtaken, first
 //! asks for promises. One value per ballot, never replaced.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use crate::evidence::Verdict;
 use crate::member::MemberId;
 use crate::message::{Ballot, FrameBody, Refusal};
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::quorum;
 use crate::scene::Scene;
 use crate::time::Timestamp;
@@ -38,16 +39,16 @@ pub(crate) enum Plan {
     Ready(Change),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Stage {
     Idle,
     Promising { ballot: Ballot, promised: BTreeMap<MemberId, Option<(Ballot, Change)>> },
     Promised { ballot: Ballot, value: Option<Change> },
-    Preparing { ballot: Ballot, change: Arc<Change>, accepted: Vec<MemberId> },
+    Preparing { ballot: Ballot, change: Arc<Change>, accepted: BTreeSet<MemberId> },
 }
 
 /// Drives one view's successor to a decision.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Proposer {
     stage: Stage,
     /// The highest ballot that was used here or that somebody named as promised: the next one is above it, so that one
@@ -108,6 +109,7 @@ impl Proposer {
                     // Nobody can have accepted what does not apply to the base; whoever says so is not believed.
                     let is_sound = |found: &&(Ballot, Change)| scene.view.apply(&found.1).is_ok();
                     let found = promised.values().flatten().filter(is_sound).max_by_key(|(b, _)| *b);
+                    let found = found.filter(|_| !planted::is(Planted::AcceptedIgnored));
                     let value = found.map(|(_, change)| change.clone());
                     self.retry_at = None;
                     self.stage = Stage::Promised { ballot, value };
@@ -124,11 +126,18 @@ impl Proposer {
                     Plan::Nothing => self.stand_down(),
                 }
             }
-            Stage::Preparing { change, accepted, .. } => {
+            Stage::Preparing { ballot, change, accepted } => {
                 let weight = quorum::weight_of(scene.view, |m| accepted.contains(m));
                 //= docs/protocol.md#vw-3
-                if quorum::is_majority(weight, scene.view.weight()) {
+                let is_one_enough = planted::is(Planted::OneVoteDecides) && !accepted.is_empty();
+                if is_one_enough || quorum::is_majority(weight, scene.view.weight()) {
                     return Some(Arc::clone(change));
+                }
+                if planted::is(Planted::ValueChanges)
+                    && let Plan::Ready(other) = plan()
+                {
+                    let (ballot, accepted) = (*ballot, accepted.clone());
+                    self.stage = Stage::Preparing { ballot, change: Arc::new(other), accepted };
                 }
                 self.resend(scene, acting, out);
             }
@@ -154,9 +163,8 @@ impl Proposer {
     pub(crate) fn handle_accepted(&mut self, from: MemberId, ballot: Ballot) {
         if let Stage::Preparing { ballot: mine, accepted, .. } = &mut self.stage
             && *mine == ballot
-            && !accepted.contains(&from)
         {
-            accepted.push(from);
+            accepted.insert(from);
         }
     }
 
@@ -292,7 +300,7 @@ impl Proposer {
         self.collect_until = None;
         self.wait_until = None;
         self.busy_since.get_or_insert(scene.now);
-        self.stage = Stage::Preparing { ballot, change: Arc::new(change), accepted: Vec::new() };
+        self.stage = Stage::Preparing { ballot, change: Arc::new(change), accepted: BTreeSet::new() };
         self.send(scene, &Acting::No, out);
     }
 
@@ -336,5 +344,7 @@ impl Proposer {
     }
 }
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@
 use crate::member::{MemberId, NAME_BYTES_MAX};
 use crate::message::{FrameBody, UnfinishedReason};
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::scene::Scene;
 use crate::time::Timestamp;
 use crate::view::Expelled;
@@ -43,7 +44,7 @@ impl Requests {
     /// Says that the installed view is half-decided, or that it is not any more.
     //= docs/protocol.md#vw-23
     pub(crate) fn set_unfinished(&mut self, now: Timestamp, why: Option<UnfinishedReason>) {
-        match (why, &mut self.unfinished) {
+        match (why.filter(|_| !planted::is(Planted::UnfinishedUnsaid)), &mut self.unfinished) {
             (Some(why), None) => {
                 self.unfinished = Some((why, now));
                 self.retry_at = Some(now);

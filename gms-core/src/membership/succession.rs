@@ -8,6 +8,7 @@ use crate::member::{Member, MemberId};
 use crate::message::{Ballot, CheckRequest, FrameBody, Refusal};
 use crate::outbox::Outbox;
 use crate::output::{CheckTarget, ProbeId};
+use crate::planted::{self, Planted};
 use crate::scene::Scene;
 use crate::time::Timestamp;
 
@@ -16,7 +17,7 @@ use super::acceptor::Acceptor;
 /// Most requests that wait for probes at a time; one per place in office that could ask is plenty.
 const WAITING_MAX: usize = 8;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiting {
     asker: MemberId,
     ballot: Ballot,
@@ -25,7 +26,7 @@ struct Waiting {
 }
 
 /// Requests for promises that this member has received.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct PromiseDesk {
     waiting: Vec<Waiting>,
 }
@@ -51,7 +52,9 @@ impl PromiseDesk {
         out: &mut Outbox,
     ) {
         let PromiseQuestion { asker, ballot, verdicts, .. } = question;
-        if let Some(higher) = acceptor.promised().filter(|p| *p > ballot) {
+        if let Some(higher) =
+            acceptor.promised().filter(|p| *p > ballot && !planted::is(Planted::PromiseForgotten))
+        {
             return refuse(scene, asker, ballot, Refusal::Promised(higher), out);
         }
         let protected = protected_by(scene, question);
@@ -91,7 +94,8 @@ impl PromiseDesk {
         outcome: ProbeOutcome,
         out: &mut Outbox,
     ) -> bool {
-        let is_gone = matches!(outcome, ProbeOutcome::Refused | ProbeOutcome::Other(_));
+        let is_gone =
+            matches!(outcome, ProbeOutcome::Refused | ProbeOutcome::Other(_) | ProbeOutcome::Elsewhere);
         let mut slots = self.waiting.iter_mut().flat_map(|w| w.probes.iter_mut());
         let Some(slot) = slots.find(|(_, id, _)| *id == probe) else { return false };
         slot.2 = Some(is_gone);
@@ -127,6 +131,7 @@ fn protected_by<'a>(scene: Scene<'a>, question: PromiseQuestion<'_>) -> Vec<(&'a
     let span = scene.timing().removal_silence();
     let earlier = scene.view.office().enumerate().take_while(|(_, m)| m.id != question.asker);
     earlier
+        .filter(|_| !planted::is(Planted::NoProtection))
         .filter(|(place, _)| *place > 0 || !scene.coordinator_is_idle)
         .filter_map(|(_, m)| {
             if scene.is_me(&m.id) {

@@ -25,4 +25,6 @@ pub enum CheckAnswer {
     Other(MemberId),
     /// It is me, and my application does not work.
     Sick,
+    /// It is me, and I am a member of another cluster: never of yours.
+    Elsewhere,
 }

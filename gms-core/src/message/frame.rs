@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::TimingOverrides;
 use crate::evidence::Verdict;
-use crate::member::{Member, MemberId};
+use crate::member::{Endpoint, Member, MemberId};
 use crate::view::{Change, Digest, ViewId};
 
 use super::{
@@ -207,6 +207,16 @@ pub enum FrameBody {
         /// The number held.
         held: ViewId,
     },
+    /// Coordinator to joiner, in place of a view that is too large for it to send to all who join: it is a member. The
+    /// joiner asks the holder, by `Join`.
+    Admitted {
+        /// The view that contains it.
+        view: ViewId,
+        /// Who can give it that view.
+        holder: MemberId,
+        /// Where that is reached.
+        endpoint: Endpoint,
+    },
 }
 
 impl FrameBody {
@@ -238,6 +248,7 @@ impl FrameBody {
             Self::Unfinished { .. } => "Unfinished",
             Self::Install(_) => "Install",
             Self::ViewRequest { .. } => "ViewRequest",
+            Self::Admitted { .. } => "Admitted",
         }
     }
 }

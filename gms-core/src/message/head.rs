@@ -46,4 +46,6 @@ pub struct Head {
     pub number: u64,
     /// What it last received from this recipient.
     pub echo: Option<Echo>,
+    /// A hub's word for how many milliseconds more, at least, its own contact with a majority lasts.
+    pub quorate_for_ms: Option<u32>,
 }

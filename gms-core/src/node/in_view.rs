@@ -5,6 +5,7 @@ mod commands;
 mod datagrams;
 mod frames;
 mod install;
+mod reach;
 mod status;
 mod timers;
 
@@ -21,7 +22,8 @@ use crate::health::isolation::{self, Isolation, IsolationChange, Pending};
 use crate::health::link_watch::LinkWatch;
 use crate::health::pause::PauseDetector;
 use crate::health::quorum_watch::QuorumWatch;
-use crate::member::Member;
+use crate::input::Input;
+use crate::member::{Member, canonical};
 use crate::membership::acceptor::Acceptor;
 use crate::membership::admission::Admission;
 use crate::membership::announce::Announcer;
@@ -56,6 +58,8 @@ macro_rules! scene {
     };
 }
 use scene;
+
+use reach::Reach;
 
 /// Strangers remembered so that each is told at most once an interval that it is no member.
 const STRANGERS_MAX: usize = 64;
@@ -103,6 +107,11 @@ pub(super) struct InView {
     hears_majority_isolated_since: Option<Timestamp>,
     /// Looked at once a heartbeat interval.
     coordinator_is_idle: bool,
+    reach: Reach,
+    /// Whom the next joiner is told to ask for the view, if it is large: a place in it.
+    holder_turn: usize,
+    /// What is left of the contact in a view in which this member counted by others.
+    carried: Timestamp,
     leave_deadline: Option<Timestamp>,
     leave_timeout: Option<Duration>,
     quorum_loss: QuorumLoss,
@@ -158,6 +167,9 @@ impl InView {
             hears_majority: false,
             hears_majority_isolated_since: None,
             coordinator_is_idle: false,
+            reach: Reach::default(),
+            holder_turn: 0,
+            carried: Timestamp::ZERO,
             leave_deadline: None,
             leave_timeout: config.leave_timeout,
             quorum_loss: config.quorum_loss,
@@ -171,7 +183,24 @@ impl InView {
             member.admission.handle_founded_with_seeds(scene!(member, now));
         }
         member.announcer.handle_seeds(now, &seeds);
+        member.settle_reach(now);
         member
+    }
+
+    /// Takes one arrival, result or command.
+    pub(super) fn handle_input(&mut self, now: Timestamp, input: Input, out: &mut Outbox) {
+        match input {
+            Input::Datagram { from, received_at, datagram } => {
+                self.handle_datagram(now, canonical(from), received_at.min(now), &datagram, out);
+            }
+            Input::Frame { from, reply, received_at, frame } => {
+                self.handle_frame(now, canonical(from), reply, received_at.min(now), frame, out);
+            }
+            Input::ProbeDone { probe, outcome } => self.handle_probe_done(now, probe, outcome, out),
+            Input::Command(command) => self.handle_command(now, command, out),
+            // Requests on streams are repeated until they are answered: what became of one frame changes nothing.
+            Input::FrameSent { .. } | Input::FrameFailed { .. } | Input::CheckAsked { .. } => {}
+        }
     }
 
     /// How the time in views ended, once it has.
@@ -182,6 +211,17 @@ impl InView {
     /// The installed view.
     pub(super) const fn view(&self) -> &Arc<View> {
         &self.view
+    }
+
+    /// Takes an equal copy of the installed view in its place. Returns whether it was equal.
+    pub(super) fn share_view(&mut self, view: &Arc<View>) -> bool {
+        let is_equal = self.view == *view;
+        if is_equal {
+            self.view = Arc::clone(view);
+            self.contacts.share_index(view);
+            self.history.share_records(view);
+        }
+        is_equal
     }
 
     /// The state that every head tells.
@@ -219,9 +259,10 @@ impl InView {
         let pending = self.acceptor.accepted().map(|a| Pending {
             tag: a.digest.tag(),
             makes: &a.makes,
-            removes_me: a.change.removes_crashed(&self.me.id),
+            removes_me: a.change.evicts(&self.me.id),
         });
-        let until = isolation::connected_until(&self.view, &self.me.id, &self.contacts, pending);
+        let (view, contacts, carried) = (&self.view, &self.contacts, self.carried);
+        let until = isolation::connected_until(view, &self.me.id, contacts, pending, carried);
         let Some(change) = self.isolation.update(now, until) else { return };
         let span = self.view.timing().member_timeout;
         let (heard_from, heard_by) = isolation::heard(&self.view, &self.me.id, &self.contacts, now, span);
@@ -230,6 +271,9 @@ impl InView {
             IsolationChange::Isolated => crate::Event::Isolated(report),
             IsolationChange::Connected => crate::Event::Connected(report),
         });
+        if self.reach.borrows {
+            self.handle_hubs_lost_or_back(now);
+        }
     }
 
     /// Notes a pause of this process before anything is believed about the silence of others.

@@ -2,6 +2,7 @@
 
 mod in_view;
 mod outgoing;
+mod sharing;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -155,7 +156,7 @@ impl Node {
                 Phase::Stopped(_) => {}
             },
             input => match &mut self.phase {
-                Phase::InView(member) => handle_in_view(member, now, input, &mut self.out),
+                Phase::InView(member) => member.handle_input(now, input, &mut self.out),
                 Phase::Joining(_) => self.handle_joining(now, input),
                 Phase::Stopped(_) => {}
             },
@@ -177,11 +178,6 @@ impl Node {
             Phase::Stopped(_) => {}
         }
         self.settle(now);
-    }
-
-    /// The next thing to do, in order.
-    pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
     }
 
     /// When to call [`Node::handle_timeout`], and why; at once while output is not drained. `None` after the end.
@@ -286,7 +282,7 @@ impl Node {
         let view = Arc::clone(member.view());
         self.phase = Phase::InView(Box::new(member));
         self.out.event(Event::Joined { view: Arc::clone(&view) });
-        let joined = view.members().iter().map(|m| (&m.member).into()).collect();
+        let joined = view.members().iter().map(|m| (&*m.member).into()).collect();
         let change = crate::event::ViewChange {
             view,
             joined,
@@ -346,6 +342,9 @@ impl Node {
                     FrameBody::JoinRefused { reason } => {
                         joining.handle_join_refused(now, &reason, &mut self.out);
                     }
+                    FrameBody::Admitted { holder, endpoint, .. } => {
+                        joining.handle_admitted(now, holder, endpoint, &mut self.out);
+                    }
                     FrameBody::Install(Installation::Whole(view)) => self.handle_first_view(now, *view),
                     body => joining.handle_found_message(now, frame.head.sender, reply, &body, &mut self.out),
                 }
@@ -376,21 +375,6 @@ impl Node {
         if acceptable {
             self.enter(now, view);
         }
-    }
-}
-
-fn handle_in_view(member: &mut InView, now: Timestamp, input: Input, out: &mut Outbox) {
-    match input {
-        Input::Datagram { from, received_at, datagram } => {
-            member.handle_datagram(now, canonical(from), received_at.min(now), &datagram, out);
-        }
-        Input::Frame { from, reply, received_at, frame } => {
-            member.handle_frame(now, canonical(from), reply, received_at.min(now), frame, out);
-        }
-        Input::ProbeDone { probe, outcome } => member.handle_probe_done(now, probe, outcome, out),
-        Input::Command(command) => member.handle_command(now, command, out),
-        // Requests on streams are repeated until they are answered: what became of one frame changes nothing.
-        Input::FrameSent { .. } | Input::FrameFailed { .. } | Input::CheckAsked { .. } => {}
     }
 }
 

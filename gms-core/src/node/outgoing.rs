@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::config::AUTO_RECIPIENTS_VIEW_MAX;
 use crate::member::{ClusterTag, ShortId};
 use crate::message::{Answers, Datagram, DatagramBody, Frame, Head, RequestId};
 use crate::outbox::Action;
@@ -12,6 +13,10 @@ use crate::view::ViewId;
 
 use super::{Node, Phase};
 
+/// Room for outputs that is kept when none waits: that of the heartbeats in the largest view in which everybody gets
+/// them, and some more. What a change of a larger view took is given back.
+const OUTPUTS_KEPT: usize = AUTO_RECIPIENTS_VIEW_MAX + 32;
+
 /// Which counter a head's number comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Channel {
@@ -20,6 +25,15 @@ enum Channel {
 }
 
 impl Node {
+    /// The next thing to do, in order.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        let output = self.outputs.pop_front();
+        if output.is_none() && self.outputs.capacity() > OUTPUTS_KEPT {
+            self.outputs.shrink_to(OUTPUTS_KEPT);
+        }
+        output
+    }
+
     /// Turns queued actions into outputs. Frames to oneself are handled on the spot; returns whether there were any.
     pub(super) fn drain_actions(&mut self, now: Timestamp) -> bool {
         let mut looped = false;
@@ -78,9 +92,13 @@ impl Node {
             flags: member.flags(now),
             number: 0,
             echo: None,
+            quorate_for_ms: member.quorate_for_ms(now),
         };
+        let few = member.recipients(now);
+        let all = if few.is_none() { 0..view.len() } else { 0..0 };
         let contacts = member.contacts_mut();
-        for (place, m) in view.members().iter().enumerate() {
+        for place in few.unwrap_or_default().into_iter().chain(all) {
+            let m = &view.members()[place];
             if m.member.id == self.me.id {
                 continue;
             }
@@ -125,9 +143,10 @@ impl Node {
     ) -> Option<(crate::member::Endpoint, Head)> {
         let mut head = self.stranger_head(now, to.short());
         let Phase::InView(member) = &mut self.phase else { return None };
-        let endpoint = member.view().member(to)?.endpoint;
+        head.quorate_for_ms = member.quorate_for_ms(now);
+        let place = member.contacts_mut().place_of(to.short())?;
+        let endpoint = member.view().members().get(place).filter(|m| m.member.id == *to)?.member.endpoint;
         let contacts = member.contacts_mut();
-        let place = contacts.place_of(to.short())?;
         head.echo = contacts.take_echo(place, now);
         let record = contacts.at_mut(place);
         head.number = match channel {
@@ -158,6 +177,7 @@ impl Node {
             flags: crate::message::Flags::default(),
             number: 0,
             echo: None,
+            quorate_for_ms: None,
         };
         if let Phase::InView(member) = &self.phase {
             head.cluster = member.view().cluster().tag();

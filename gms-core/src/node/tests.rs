@@ -1,11 +1,11 @@
 use std::time::Duration;
 
 use super::*;
-use crate::input::ReplyHandle;
-use crate::message::{Answers, Ballot, Datagram, Frame, UnfinishedReason};
+use crate::input::{CheckHandle, ReplyHandle};
+use crate::message::{Answers, Ballot, CheckRequest, Datagram, Echo, Frame, UnfinishedReason};
 use crate::output::Destination;
 use crate::testing::{addr, head, member, view_of};
-use crate::view::Change;
+use crate::view::{Change, Expelled};
 
 fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
@@ -30,7 +30,10 @@ fn frame(from: u8, to: u8, view: &View, number: u64, body: FrameBody) -> Input {
 }
 
 fn heartbeat(from: u8, to: u8, view: &View, number: u64) -> Input {
-    let body = DatagramBody::Heartbeat { answers: Answers::Nothing };
+    datagram(from, to, view, number, DatagramBody::Heartbeat { answers: Answers::Nothing })
+}
+
+fn datagram(from: u8, to: u8, view: &View, number: u64, body: DatagramBody) -> Input {
     let datagram = Datagram { head: head(from, to, view, number), body };
     Input::Datagram { from: addr(from), received_at: at(1_000), datagram }
 }
@@ -135,6 +138,27 @@ fn a_change_accepted_and_never_installed_is_reported_as_unfinished() {
 }
 
 #[test]
+//= docs/protocol.md#vw-17
+fn a_member_that_accepts_its_own_expulsion_is_isolated_before_it_says_so() {
+    let (mut node, view) = member_of_three(2);
+    run(&mut node, 1_000);
+    let mut echoing = heartbeat(0, 2, &view, 1);
+    let Input::Datagram { datagram, .. } = &mut echoing else { panic!("a heartbeat is a datagram") };
+    datagram.head.echo = Some(Echo { number: 1, age_us: 0 });
+    node.handle_input(at(1_010), echoing);
+    drain(&mut node);
+    let mut change = Change::empty(&view);
+    change.expelled = vec![Expelled { member: member(2).id, reason: "test".into(), by: "m0".into() }];
+    let prepare = FrameBody::Prepare { ballot: Ballot { round: 0, place: 0 }, change };
+    node.handle_input(at(1_020), frame(0, 2, &view, 1, prepare));
+    let said = drain(&mut node);
+    let [Output::Event(Event::Isolated(_)), Output::SendStream { frame, .. }] = said.as_slice() else {
+        panic!("{said:?}")
+    };
+    assert!(matches!(frame.body, FrameBody::Accepted { .. }) && frame.head.flags.isolated, "{frame:?}");
+}
+
+#[test]
 //= docs/protocol.md#vw-23
 fn the_first_in_office_finishes_a_view_with_an_empty_change() {
     let (mut node, view) = member_of_three(0);
@@ -144,6 +168,26 @@ fn the_first_in_office_finishes_a_view_with_an_empty_change() {
     let said = frames(run(&mut node, 1_100));
     let prepare = FrameBody::Prepare { ballot: Ballot { round: 0, place: 0 }, change: Change::empty(&view) };
     assert_eq!(said, [1, 2].map(|n| (at(1_015), addr(n), prepare.clone())));
+}
+
+#[test]
+//= docs/protocol.md#fd-3
+fn of_what_was_overtaken_a_verifier_hears_its_checker_and_nothing_else() {
+    let (mut node, view) = member_of_three(1);
+    run(&mut node, 1_000);
+    node.handle_input(at(1_010), heartbeat(0, 1, &view, 7));
+    drain(&mut node);
+    let asked = DatagramBody::HeartbeatRequest {
+        target: node.me().id,
+        request: crate::message::RequestId(1),
+        reason: crate::evidence::Reason::Silent,
+    };
+    node.handle_input(at(1_020), datagram(0, 1, &view, 6, asked));
+    assert_eq!(drain(&mut node), []);
+    let verify = DatagramBody::VerifyRequest { check: crate::message::CheckId(1), suspect: member(2).id };
+    node.handle_input(at(1_020), datagram(0, 1, &view, 5, verify));
+    let outputs = drain(&mut node);
+    assert!(outputs.iter().any(|output| matches!(output, Output::StartProbe { .. })), "{outputs:?}");
 }
 
 #[test]
@@ -195,4 +239,20 @@ fn a_joiner_does_not_take_a_view_after_which_no_number_is_left() {
     let (from, reply, received_at) = (addr(0), ReplyHandle(1), at(1_000));
     node.handle_input(at(1_000), Input::Frame { from, reply, received_at, frame });
     assert_eq!(node.view(), None);
+}
+
+#[test]
+//= docs/protocol.md#fd-21
+fn a_member_tells_checkers_of_another_cluster_that_it_is_none_of_theirs() {
+    let (mut node, view) = member_of_three(1);
+    run(&mut node, 1_000);
+    let mut asked = |cluster| {
+        let request = CheckRequest { cluster, target: member(1).id, view: view.id() };
+        node.handle_input(at(1_000), Input::CheckAsked { handle: CheckHandle(1), request });
+        drain(&mut node)
+    };
+    let answer = |answer| vec![Output::AnswerCheck { handle: CheckHandle(1), answer }];
+    assert_eq!(asked(view.cluster()), answer(CheckAnswer::Ok));
+    let other = crate::member::ClusterId::from_bytes([9; 16]);
+    assert_eq!(asked(other), answer(CheckAnswer::Elsewhere));
 }

@@ -338,7 +338,7 @@ impl Driver {
         while let Some(output) = self.node.poll_output() {
             if let Output::Event(Event::Excluded { cause: ExclusionCause::GaveWay { at, .. }, .. }) = &output
             {
-                self.life.remember_way(*at);
+                self.life.gives_way(*at);
             }
             self.outputs.push(output);
         }

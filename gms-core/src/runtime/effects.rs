@@ -265,6 +265,7 @@ fn outcome_of(reply: &ProbeReply, request: &CheckRequest) -> ProbeOutcome {
             Ok(CheckAnswer::Other(id)) if id == request.target => ProbeOutcome::Garbage,
             Ok(CheckAnswer::Other(id)) => ProbeOutcome::Other(id),
             Ok(CheckAnswer::Sick) => ProbeOutcome::Sick,
+            Ok(CheckAnswer::Elsewhere) => ProbeOutcome::Elsewhere,
             Err(_) => ProbeOutcome::Garbage,
         },
         ProbeReply::Refused => ProbeOutcome::Refused,

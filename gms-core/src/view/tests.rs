@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::evidence::{Reason, Verdict};
+use crate::evidence::{Evidence, Reason, Verdict};
 use crate::testing::{CLUSTER, addr, id, member, timing, view_of};
 
 fn crashed(n: MemberId) -> Crashed {
@@ -26,7 +26,7 @@ fn expelled(member: MemberId) -> Expelled {
 }
 
 fn joining(view: &View, joiner: Member) -> Change {
-    Change { joined: vec![joiner], ..Change::empty(view) }
+    Change { joined: vec![joiner.into()], ..Change::empty(view) }
 }
 
 #[test]
@@ -117,9 +117,38 @@ fn the_ineligible_are_behind_all_others_in_office() {
     assert_eq!(view.office_place(&id(0)), Some(1));
 }
 
+#[test]
+fn the_first_joiner_that_does_not_fit_is_named() {
+    let view = view_of(2);
+    let named = |n: u8, name: &str| Member { name: name.into(), ..member(n) };
+    let change = Change {
+        joined: [named(5, "a"), named(6, "b"), named(7, "a"), named(8, "m1")].map(Into::into).into(),
+        ..Change::empty(&view)
+    };
+    assert_eq!(view.apply(&change), Err(ChangeError::Joiner("a".into())));
+    let ahead = Change { joined: [named(8, "m1"), named(5, "a")].map(Into::into).into(), ..change.clone() };
+    assert_eq!(view.apply(&ahead), Err(ChangeError::Joiner("m1".into())));
+    let fits = Change { joined: change.joined[..2].to_vec(), ..change };
+    assert_eq!(view.apply(&fits).map(|next| next.len()), Ok(4));
+}
+
+#[test]
+fn views_share_the_records_of_members_that_stay() {
+    let view = view_of(3);
+    let change = Change { left: vec![id(1)], ..joining(&view, member(5)) };
+    let next = view.apply(&change).unwrap();
+    assert!(Arc::ptr_eq(&next.members()[0].member, &view.members()[0].member));
+    assert!(Arc::ptr_eq(&next.members()[2].member, &change.joined[0]));
+}
+
 /// For each member of a view what becomes of it (0 stays, 1 left, 2 crashed, 3 expelled), and how many join.
 fn fates() -> impl Strategy<Value = (Vec<u8>, u8)> {
     (proptest::collection::vec(prop_oneof![3 => Just(0_u8), 1 => 1..=3_u8], 40), 0..4_u8)
+}
+
+/// Every third joiner stands behind the others in office.
+fn joiner(n: u8) -> Member {
+    Member { coordinator_eligible: !n.is_multiple_of(3), ..member(n) }
 }
 
 /// Else the view after it would have the same number.
@@ -150,7 +179,7 @@ proptest! {
                 left: of(1).collect(),
                 crashed: of(2).map(crashed).collect(),
                 expelled: of(3).map(expelled).collect(),
-                joined: (0..joiners).map(|j| member(drawn + j)).collect(),
+                joined: (0..joiners).map(|j| joiner(drawn + j).into()).collect(),
                 ..Change::empty(&view)
             };
             drawn += joiners;
@@ -170,7 +199,23 @@ proptest! {
             prop_assert_eq!(next.digest(), change.digest());
             prop_assert_ne!(next.digest(), view.digest());
             prop_assert!(next.is_plausible());
+            let (eligible, others): (Vec<_>, Vec<_>) =
+                next.members().iter().map(|m| &*m.member).partition(|m| m.coordinator_eligible);
+            let office: Vec<_> = eligible.into_iter().chain(others).collect();
+            prop_assert_eq!(next.office().collect::<Vec<_>>(), &office[..]);
+            prop_assert_eq!(next.coordinator(), office[0]);
+            for (place, m) in office.iter().enumerate() {
+                prop_assert_eq!(next.office_place(&m.id), Some(place));
+            }
+            prop_assert_eq!(next.weight(), quorum::weight_of(&next, |_| true));
+            for gone in view.members().iter().filter(|m| change.removes(&m.member.id)) {
+                prop_assert_eq!(next.place(&gone.member.id), None);
+                prop_assert_eq!(next.by_short(gone.member.id.short()), None);
+                prop_assert_eq!(next.office_place(&gone.member.id), None);
+            }
             for (place, m) in next.members().iter().enumerate() {
+                prop_assert_eq!(next.place(&m.member.id), Some(place));
+                prop_assert_eq!(next.by_short(m.member.id.short()), Some(&*m.member));
                 prop_assert!(next.members()[..place].iter().all(|o| o.member.id != m.member.id));
                 prop_assert_eq!(m.joined_in == next.id(), !view.contains(&m.member.id));
             }

@@ -10,13 +10,16 @@ mod network;
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use gms_core::config::{Config, TimingOverrides};
-use gms_core::event::{Event, Removed};
+use gms_core::config::{Config, HeartbeatRecipients, TimingOverrides};
+use gms_core::event::{Event, Removed, ViewChange};
 use gms_core::evidence::Verdict;
+use gms_core::hubs;
 use gms_core::input::{Command, Input};
-use gms_core::member::{Endpoint, Member, MemberId};
+use gms_core::member::{ClusterId, Endpoint, Member, MemberId};
+use gms_core::message::{FrameBody, Installation};
 use gms_core::view::{Digest, View};
 use gms_core::{Node, Output, Timestamp};
 
@@ -43,11 +46,19 @@ pub(crate) struct World {
     pub(crate) net: Network,
     pub(crate) seeds: Vec<SocketAddr>,
     pub(crate) member_timeout: Duration,
+    /// What founders are told about `heartbeat_recipients`; joiners adopt it.
+    pub(crate) recipients: Option<HeartbeatRecipients>,
+    /// Every view that somebody installed, by number and cluster, to look at the base of a change.
+    views: BTreeMap<(u64, ClusterId), Arc<View>>,
     queue: BinaryHeap<Scheduled>,
     sequence: u64,
     digests: BTreeMap<u64, Digest>,
     ids: u64,
     pub(crate) sent_datagrams: u64,
+    /// When a process last got anything that is contact from a host.
+    heard: BTreeMap<(usize, usize), Timestamp>,
+    /// The process, for each whole view that one sent.
+    pub(crate) whole_views_by: Vec<usize>,
     steps_at_now: u32,
     /// Virtual time, in milliseconds, from which on every output is printed: `GMS_WORLD_TRACE=4000` beside a test.
     trace_from: Option<u64>,
@@ -68,11 +79,15 @@ impl World {
             net: Network::new(seed),
             seeds: (0..3).map(address).collect(),
             member_timeout: Duration::from_secs(1),
+            recipients: None,
+            views: BTreeMap::new(),
             queue: BinaryHeap::new(),
             sequence: 0,
             digests: BTreeMap::new(),
             ids: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
             sent_datagrams: 0,
+            heard: BTreeMap::new(),
+            whole_views_by: Vec::new(),
             steps_at_now: 0,
             trace_from: std::env::var("GMS_WORLD_TRACE").ok().and_then(|ms| ms.parse().ok()),
         }
@@ -80,7 +95,13 @@ impl World {
 
     /// A world with `n` members in one view.
     pub(crate) fn with_members(seed: u64, n: usize) -> Self {
+        Self::with_recipients(seed, n, None)
+    }
+
+    /// A world with `n` members in one view, who send their heartbeats to these.
+    pub(crate) fn with_recipients(seed: u64, n: usize, recipients: Option<HeartbeatRecipients>) -> Self {
         let mut world = Self::new(seed);
+        world.recipients = recipients;
         world.seeds.truncate(n);
         for host in 0..n {
             world.start(host);
@@ -99,8 +120,11 @@ impl World {
     /// Starts a process with a changed configuration or record.
     pub(crate) fn start_with(&mut self, host: usize, change: impl FnOnce(&mut Config, &mut Member)) -> usize {
         let mut config = Config::new("test");
-        config.timing =
-            TimingOverrides { member_timeout: Some(self.member_timeout), ..TimingOverrides::default() };
+        config.timing = TimingOverrides {
+            member_timeout: Some(self.member_timeout),
+            heartbeat_recipients: self.recipients,
+            ..TimingOverrides::default()
+        };
         config.has_seeds = !self.seeds.is_empty();
         self.ids = self.ids.wrapping_add(1).wrapping_mul(0xd134_2543_de82_ef95);
         let mut bytes = [0; 16];
@@ -274,6 +298,8 @@ impl World {
             return;
         }
         let now = self.now;
+        self.note_contact(to, &arrival);
+        let process = &mut self.processes[to];
         if let Some(input) = arrival.into_input(now) {
             process.node.handle_input(now, input);
             self.drain(to);
@@ -289,8 +315,14 @@ impl World {
             if self.trace_from.is_some_and(|ms| self.now >= Timestamp::from_millis(ms)) {
                 println!("{:?} m{}#{index}: {output:?}", self.now, self.processes[index].host);
             }
-            if matches!(output, Output::Send { .. }) {
-                self.sent_datagrams += 1;
+            match &output {
+                Output::Send { .. } => self.sent_datagrams += 1,
+                Output::SendStream { frame, .. }
+                    if matches!(frame.body, FrameBody::Install(Installation::Whole(_))) =>
+                {
+                    self.whole_views_by.push(index);
+                }
+                _ => {}
             }
             for (at, to, arrival) in self.net.carry(self.now, index, output, &self.processes) {
                 self.sequence += 1;
@@ -311,8 +343,43 @@ impl World {
         let key = view.number() ^ u64::from_be_bytes(view.cluster().tag().0);
         let known = *self.digests.entry(key).or_insert_with(|| view.digest());
         assert_eq!(known, view.digest(), "two views are numbered {}", view.number());
+        self.views.insert((view.number(), view.cluster()), Arc::clone(view));
         for removed in change.crashed.iter().filter(|r| r.evidence.verdict == Verdict::Silent) {
-            self.check_isolated(removed, view);
+            if !self.was_decided_past_a_hub(removed, change) {
+                self.check_isolated(removed, view);
+            }
+        }
+    }
+
+    /// Whether a hub that stayed in the view had no say, because whoever decided had not heard it for 2 R: the one case in
+    /// which p-5 promises nothing (lv-3).
+    fn was_decided_past_a_hub(&self, removed: &Removed, change: &ViewChange) -> bool {
+        let base = self.views.get(&(change.view.number() - 1, change.view.cluster()));
+        let Some(base) = base.filter(|base| hubs::borrows(base, &removed.member.id)) else { return false };
+        let goes_too = |hub: &MemberId| {
+            change.crashed.iter().any(|r| r.member.id == *hub && r.evidence.verdict == Verdict::Silent)
+        };
+        let checker = self.processes.iter().position(|p| p.member.id == removed.evidence.checker);
+        let is_cut_off = |hub: &MemberId| {
+            let host = self.processes.iter().find(|p| p.member.id == *hub).map(|p| p.host);
+            let heard = host.zip(checker).and_then(|pair| self.heard.get(&pair));
+            // What overtakes others on the way makes those no contact.
+            heard
+                .is_none_or(|at| self.now.since(*at) + self.net.jitter >= base.timing().removal_silence() * 2)
+        };
+        let had_no_say = |hub: &MemberId| !removed.evidence.fenced_by.contains(hub) && !goes_too(hub);
+        hubs::first_in_office(base).any(|hub| had_no_say(&hub.id) && is_cut_off(&hub.id))
+    }
+
+    fn note_contact(&mut self, to: usize, arrival: &Arrival) {
+        let (from, flags) = match arrival {
+            Arrival::Datagram { from, datagram } => (*from, datagram.head.flags),
+            Arrival::Frame { from, frame, .. } => (*from, frame.head.flags),
+            Arrival::Input(_) => return,
+        };
+        if !flags.isolated && !flags.sick {
+            let from = self.processes.iter().find(|p| p.member.endpoint.addr == from).map(|p| p.host);
+            from.map(|host| self.heard.insert((host, to), self.now));
         }
     }
 

@@ -232,6 +232,7 @@ impl Network {
                     CheckAnswer::Ok => ProbeOutcome::Ok,
                     CheckAnswer::Other(id) => ProbeOutcome::Other(id),
                     CheckAnswer::Sick => ProbeOutcome::Sick,
+                    CheckAnswer::Elsewhere => ProbeOutcome::Elsewhere,
                 };
                 let done = Arrival::Input(Input::ProbeDone { probe, outcome });
                 vec![(now + self.transit(), asker, done)]

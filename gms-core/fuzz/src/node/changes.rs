@@ -39,7 +39,7 @@ fn change_of(stage: &mut Stage<'_>, base: &View) -> Change {
     let mut change = Change::empty(base);
     for _ in 0..=stage.draw.below(3) {
         match stage.draw.below(6) {
-            0 => change.joined.push(record(stage)),
+            0 => change.joined.push(record(stage).into()),
             1 => change.left.push(stage.id()),
             2 | 3 => {
                 let member = member_of(stage, base);
@@ -133,7 +133,7 @@ fn whole(stage: &mut Stage<'_>, view: View) -> View {
     let mut view = view;
     if !view.contains(&me.id) {
         let mut change = Change::empty(&view);
-        change.joined.push(me);
+        change.joined.push(me.into());
         view = view.apply(&change).unwrap_or(view);
     }
     match stage.draw.below(6) {
@@ -176,6 +176,7 @@ fn encoded(body: FrameBody) -> Vec<u8> {
         flags: Default::default(),
         number: 0,
         echo: None,
+        quorate_for_ms: None,
     };
     let mut bytes = Vec::new();
     codec::encode_frame(&Frame { head, body }, &mut bytes).expect("a small view");

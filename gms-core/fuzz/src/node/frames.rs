@@ -35,7 +35,7 @@ pub fn deliver(stage: &mut Stage<'_>) {
 }
 
 fn any_body(stage: &mut Stage<'_>, n: usize) -> FrameBody {
-    match stage.draw.below(25) {
+    match stage.draw.below(26) {
         kind @ 0..=4 => about_fences(stage, kind),
         kind @ 5..=11 => about_founding(stage, kind),
         kind @ 12..=15 => about_membership(stage, kind, n),
@@ -46,7 +46,11 @@ fn any_body(stage: &mut Stage<'_>, n: usize) -> FrameBody {
             FrameBody::Unfinished { base: base(stage).0, why: stage.draw.of(&why) }
         }
         23 => FrameBody::Install(changes::installation(stage)),
-        _ => FrameBody::ViewRequest { held: base(stage).0 },
+        24 => FrameBody::ViewRequest { held: base(stage).0 },
+        _ => {
+            let (view, holder) = (base(stage).0, stage.id());
+            FrameBody::Admitted { view, holder, endpoint: cast::member(n).endpoint }
+        }
     }
 }
 
@@ -192,8 +196,8 @@ fn ballot(stage: &mut Stage<'_>, n: usize) -> Ballot {
 
 /// The number and digest of the node's view, or of another.
 fn base(stage: &mut Stage<'_>) -> (ViewId, Digest) {
-    let view = stage.node.view();
-    let held = view.map(|view| (view.id(), view.digest())).unwrap_or_default();
+    let held =
+        stage.node.view().map_or_else(|| (ViewId(0), Digest::default()), |view| (view.id(), view.digest()));
     match stage.draw.below(6) {
         4 => (ViewId(stage.draw.number(held.0.0)), held.1),
         5 => (held.0, cast::any_digest(&mut stage.draw)),

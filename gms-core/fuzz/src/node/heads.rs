@@ -37,6 +37,7 @@ fn numbered(stage: &mut Stage<'_>, n: usize, channel: Channel) -> Head {
         flags: Flags::default(),
         number,
         echo,
+        quorate_for_ms: None,
     }
 }
 
@@ -86,6 +87,7 @@ fn bend(stage: &mut Stage<'_>, n: usize, channel: Channel, head: &mut Head) {
             let number = stage.draw.number(near);
             let age_us = stage.draw.of(&[0, 1_000, 1_000_000, 60_000_000, u32::MAX]);
             head.echo = Some(Echo { number, age_us });
+            head.quorate_for_ms = number.is_multiple_of(2).then_some(age_us / 1_000);
         }
     }
 }

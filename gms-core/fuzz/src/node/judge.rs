@@ -177,6 +177,7 @@ impl Judge {
         let right = match answer {
             CheckAnswer::Ok => request.target == me && !self.is_sick,
             CheckAnswer::Sick => request.target == me && self.is_sick,
+            CheckAnswer::Elsewhere => request.target == me && request.cluster != super::cast::CLUSTER,
             CheckAnswer::Other(other) => request.target != me && other == me,
         };
         assert!(right, "{answer:?} to {request:?}, sick: {}", self.is_sick);

@@ -161,7 +161,7 @@ impl<'a> Stage<'a> {
         let name = String::from(cast::CLUSTER_NAME);
         let first = View::founding(cast::CLUSTER, name, timing, record(order[0]));
         let mut change = Change::empty(&first);
-        change.joined = order[1..].iter().map(|n| record(*n)).collect();
+        change.joined = order[1..].iter().map(|n| record(*n).into()).collect();
         let view = first.apply(&change).expect("distinct members");
         let head = heads::proper(self, order[usize::from(mine == 0)]);
         let body = FrameBody::Install(Installation::Whole(Box::new(view)));

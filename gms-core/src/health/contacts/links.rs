@@ -7,7 +7,7 @@ use std::time::Duration;
 const WINDOW: u32 = 20;
 
 /// What one link loses and how long it takes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Link {
     received: u32,
     missing: u32,
@@ -20,6 +20,20 @@ pub(crate) struct Link {
 }
 
 impl Link {
+    /// A link of which nothing is known.
+    pub(super) const fn new() -> Self {
+        Self {
+            received: 0,
+            missing: 0,
+            loss_in: 0.0,
+            loss_out: 0.0,
+            newest_judged: 0,
+            judged: 0,
+            unarrived: 0,
+            rtt: None,
+        }
+    }
+
     /// Counts a datagram that arrived `gap` numbers after the newest before it (1 where none is missing).
     pub(crate) fn count_received(&mut self, gap: u64) {
         self.received += 1;
@@ -80,7 +94,7 @@ mod tests {
 
     #[test]
     fn gaps_in_the_numbers_are_loss_towards_us() {
-        let mut link = Link::default();
+        let mut link = Link::new();
         for _ in 0..5 {
             link.count_received(1);
             link.count_received(3);
@@ -90,7 +104,7 @@ mod tests {
 
     #[test]
     fn datagrams_that_had_not_arrived_when_the_other_end_spoke_are_loss_on_the_way_out() {
-        let mut link = Link::default();
+        let mut link = Link::new();
         for number in 1..=20 {
             link.count_echo(number, number % 4 != 0);
             link.count_echo(number, false);
@@ -100,7 +114,7 @@ mod tests {
 
     #[test]
     fn round_trips_are_smoothed() {
-        let mut link = Link::default();
+        let mut link = Link::new();
         link.measure_rtt(Duration::from_millis(8));
         assert_eq!(link.rtt(), Some(Duration::from_millis(8)));
         link.measure_rtt(Duration::from_millis(16));

@@ -17,6 +17,7 @@ fn head(from: u8, number: u64) -> Head {
         flags: Flags::default(),
         number,
         echo: None,
+        quorate_for_ms: None,
     }
 }
 
@@ -136,7 +137,7 @@ fn records_outlive_a_view_change_and_joiners_begin_with_it() {
     let base = view_of(3);
     let mut change = crate::view::Change::empty(&base);
     change.left.push(id(1));
-    change.joined.push(crate::testing::member(9));
+    change.joined.push(crate::testing::member(9).into());
     contacts.install(&base.apply(&change).unwrap(), at(80));
     assert_eq!(contacts.place_of(id(1).short()), None);
     assert_eq!(contacts.get(&id(2)).unwrap().last_contact(), at(50));
@@ -144,4 +145,63 @@ fn records_outlive_a_view_change_and_joiners_begin_with_it() {
     assert_eq!(joiner.last_contact(), at(80));
     assert_eq!(joiner.silence(at(90)), Duration::from_millis(10));
     assert!(joiner.is_in_contact(at(90), Duration::from_millis(20)));
+}
+
+#[test]
+fn a_record_is_small_until_something_is_exchanged() {
+    assert!(size_of::<Record>() <= 48, "{}", size_of::<Record>());
+    let mut contacts = contacts();
+    let untouched = |contacts: &Contacts| {
+        let record = contacts.at(1);
+        assert_eq!(record.contact_unmoved(), None);
+        assert_eq!(record.flags(), Flags::default());
+        assert_eq!(record.newest_view(), ViewId::NONE);
+        assert_eq!(record.link().rtt(), None);
+        assert!(!record.awaits_first_echo());
+        format!("{record:?}").contains("exchange: None")
+    };
+    contacts.handle_pause(at(5), Duration::from_millis(1));
+    contacts.at_mut(1).withhold_echo(false);
+    assert_eq!(contacts.take_echo(1, at(6)), None);
+    assert!(untouched(&contacts));
+    contacts.at_mut(1).withhold_echo(true);
+    assert!(!untouched(&contacts), "what is withheld is remembered");
+}
+
+#[test]
+fn send_times_are_known_for_as_many_datagrams_as_are_remembered() {
+    let mut contacts = contacts();
+    for n in 1..=100_u64 {
+        assert_eq!(contacts.at_mut(1).next_number(at(n)), n);
+    }
+    let mut echoed = |number: u64, carrier: u64| {
+        let mut head = head(1, carrier);
+        head.echo = Some(Echo { number, age_us: 0 });
+        receive(&mut contacts, &head, 200).sent_after
+    };
+    assert_eq!(echoed(68, 1), None, "33 numbers back");
+    assert_eq!(echoed(69, 2), Some(at(69)));
+    assert_eq!(echoed(96, 3), Some(at(96)));
+    assert_eq!(echoed(97, 4), Some(at(97)));
+    assert_eq!(echoed(100, 5), Some(at(100)));
+    assert_eq!(echoed(101, 6), None);
+}
+
+#[test]
+//= docs/protocol.md#lv-4
+//= docs/protocol.md#fd-5
+fn silence_counts_from_when_heartbeats_begin_to_come_here() {
+    let view = view_of(4);
+    let mut contacts = Contacts::default();
+    contacts.install(&view, at(0));
+    contacts.expect(Some(vec![0, 1]), at(0));
+    assert_eq!(contacts.at(1).silence(at(900)), Duration::from_millis(900));
+    assert_eq!(contacts.at(2).silence(at(900)), Duration::ZERO);
+    assert_eq!(contacts.expected().map(|(place, _)| place).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(contacts.expect(Some(vec![1, 2]), at(1_000)), [id(2)]);
+    assert_eq!(contacts.at(1).silence(at(1_100)), Duration::from_millis(1_100));
+    assert_eq!(contacts.at(2).silence(at(1_100)), Duration::from_millis(100));
+    assert!(contacts.at(2).is_in_contact(at(1_100), Duration::from_millis(100)));
+    assert_eq!(contacts.at(3).silent_since(at(1_050)), at(1_050), "it owes answers only");
+    assert_eq!(contacts.expect(None, at(2_000)), [id(0), id(3)]);
 }

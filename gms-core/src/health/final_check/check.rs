@@ -14,6 +14,7 @@ use crate::member::MemberId;
 use crate::message::{CheckId, CheckRequest, DatagramBody};
 use crate::outbox::Outbox;
 use crate::output::{CheckTarget, ProbeId};
+use crate::planted::{self, Planted};
 use crate::scene::Scene;
 use crate::time::Timestamp;
 
@@ -148,6 +149,9 @@ impl FinalCheck {
         finding: Finding,
         out: &mut Outbox,
     ) -> bool {
+        if planted::is(Planted::AliveIsIgnored) && finding == Finding::Alive {
+            return false;
+        }
         let Some(report) = self.verifiers.iter_mut().find(|r| r.by == by) else { return false };
         let is_news = report.finding != Some(finding);
         report.finding = Some(finding);
@@ -165,13 +169,20 @@ impl FinalCheck {
     /// Takes what the connection brought. Returns the verdict, if that decides.
     pub(super) fn handle_probe_done(&mut self, scene: Scene<'_>, outcome: ProbeOutcome) -> Option<Verdict> {
         self.probe = None;
+        let is_refusal = planted::is(Planted::ResetIsRefusal) && outcome == ProbeOutcome::Reset;
+        let outcome = if is_refusal { ProbeOutcome::Refused } else { outcome };
         match outcome {
+            ProbeOutcome::TimedOut if planted::is(Planted::AcceptedIsAlive) => Some(Verdict::Alive),
             ProbeOutcome::Ok => {
                 self.outcome = Some(outcome);
                 Some(Verdict::Alive)
             }
             //= docs/protocol.md#fd-21
             ProbeOutcome::Other(other) if !scene.is_me(&other) && other != self.suspect => {
+                self.outcome = Some(outcome);
+                Some(Verdict::Gone)
+            }
+            ProbeOutcome::Elsewhere => {
                 self.outcome = Some(outcome);
                 Some(Verdict::Gone)
             }
@@ -212,8 +223,9 @@ impl FinalCheck {
     /// When it ends as silent if nothing comes: its time is up and the silence has lasted R.
     //= docs/protocol.md#fd-22
     pub(super) fn silent_at(&self, scene: Scene<'_>) -> Timestamp {
-        let last = scene.contacts.get(&self.suspect).map_or(scene.now, |r| r.last_contact());
-        self.ends.max(last + scene.timing().removal_silence())
+        let last = scene.contacts.get(&self.suspect).map_or(scene.now, |r| r.silent_since(self.began));
+        let silence = scene.timing().removal_silence();
+        self.ends.max(if planted::is(Planted::VerdictBeforeR) { last } else { last + silence })
     }
 
     pub(super) fn due(&self, scene: Scene<'_>) -> Timestamp {
@@ -245,12 +257,13 @@ impl FinalCheck {
     /// Ends with a verdict.
     pub(super) fn end(self, scene: Scene<'_>, verdict: Verdict, out: &mut Outbox) -> Ended {
         let record = scene.contacts.get(&self.suspect);
+        let last = record.map_or(scene.now, |r| r.silent_since(self.began));
         let evidence = Arc::new(Evidence {
             checker: scene.me.id,
             reason: self.reason,
             accusations: self.accusations.iter().map(|a| a.record(scene.now)).collect(),
             more_accusations: self.more_accusations,
-            silent_for: record.map_or(Duration::ZERO, |r| r.silence(scene.now)),
+            silent_for: scene.now.since(last),
             check_took: scene.now.since(self.began),
             requests_sent: self.asking.sent(),
             probe: self.outcome,
@@ -258,7 +271,6 @@ impl FinalCheck {
             verdict,
             fenced_by: Vec::new(),
         });
-        let last = record.map_or(scene.now, |r| r.last_contact());
         let standing = (verdict != Verdict::Alive).then(|| Standing {
             verdict,
             evidence: Arc::clone(&evidence),
@@ -321,7 +333,7 @@ impl FinalCheck {
         };
         let is_second = self.verifiers.iter().any(is_refused)
             || self.accusations.iter().any(|a| a.replaced && !scene.is_me(&a.by));
-        if scene.view.len() > 2 && !is_second {
+        if scene.view.len() > 2 && !is_second && !planted::is(Planted::OneRefusalIsProof) {
             return;
         }
         self.grace_ends = Some(scene.now + self.grace(scene));

@@ -175,6 +175,14 @@ fn a_stopped_process_whose_kernel_accepts_is_silent_not_gone() {
 
 #[test]
 //= docs/protocol.md#fd-21
+fn one_that_answers_from_another_cluster_is_gone_from_this_one() {
+    let mut desk = checking();
+    desk.probe_brings(ProbeOutcome::Elsewhere);
+    assert_eq!(verdict(&desk, 3), Some(Verdict::Gone));
+}
+
+#[test]
+//= docs/protocol.md#fd-21
 fn refused_to_two_and_no_sign_of_life_for_the_grace_is_gone() {
     let mut desk = checking();
     desk.probe_brings(ProbeOutcome::Refused);

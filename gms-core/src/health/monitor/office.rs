@@ -6,8 +6,9 @@ use crate::evidence::Reason;
 use crate::health::accusations::Accusation;
 use crate::health::final_check::Order;
 use crate::member::MemberId;
-use crate::message::{Answers, DatagramBody};
+use crate::message::{Answers, DatagramBody, RequestId};
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::scene::Scene;
 use crate::time::Timestamp;
 
@@ -61,6 +62,18 @@ impl Health {
         self.sweep_at = scene.now;
     }
 
+    /// Puts one question to each of `members`.
+    //= docs/protocol.md#lv-4
+    pub(crate) fn ask_once(&mut self, scene: Scene<'_>, members: &[MemberId], out: &mut Outbox) {
+        for id in members.iter().filter(|id| !scene.is_me(id)) {
+            let request = RequestId(self.rng.u64(..));
+            out.datagram(
+                *id,
+                DatagramBody::HeartbeatRequest { target: *id, request, reason: Reason::Silent },
+            );
+        }
+    }
+
     /// This member is accused: it shows that it lives, to the accuser and to whoever is in office.
     //= docs/protocol.md#fd-14
     pub(super) fn defend(&self, scene: Scene<'_>, accuser: MemberId, out: &mut Outbox) {
@@ -94,7 +107,8 @@ impl Health {
     }
 
     fn is_silent_for_short(&self, scene: Scene<'_>, id: &MemberId) -> bool {
-        let since = scene.contacts.get(id).map_or(scene.now, |r| self.clearings.watched_since(r));
+        let record = scene.contacts.get(id).filter(|r| r.is_expected());
+        let since = record.map_or(scene.now, |r| self.clearings.watched_since(r));
         scene.now.since(since) > scene.timing().short_silence()
     }
 
@@ -105,7 +119,8 @@ impl Health {
 
     /// Whether a final check of it can begin: none runs and no verdict stands.
     fn is_open(&self, id: &MemberId) -> bool {
-        !self.finals.is_running(id) && self.finals.standing(id).is_none()
+        let is_running = self.finals.is_running(id) && !planted::is(Planted::ChecksReplaceEachOther);
+        !is_running && self.finals.standing(id).is_none()
     }
 
     /// Whom to check. One that is isolated looks at those that are accused: by silence it would check everybody, for
@@ -147,7 +162,7 @@ impl Health {
     }
 
     fn silent_too_long_at(&self, scene: Scene<'_>, id: &MemberId) -> Timestamp {
-        let record = scene.contacts.get(id);
+        let record = scene.contacts.get(id).filter(|r| r.is_expected());
         record.map_or(Timestamp::FAR_FUTURE, |r| self.clearings.final_check_due(r, scene.timing()))
     }
 
@@ -157,19 +172,22 @@ impl Health {
         let look_beside = is_acting && !scene.isolated && self.finals.is_any_official();
         let soon = scene.now + scene.timing().heartbeat_interval;
         let short = scene.timing().short_silence();
-        let mut next = Timestamp::FAR_FUTURE;
-        for record in
-            scene.contacts.records().iter().filter(|r| !scene.is_me(&r.id()) && self.is_open(&r.id()))
-        {
+        let mut accused = self.suspicions.suspects().chain(self.accusations.accused());
+        let is_waiting = |id: &MemberId| {
+            self.is_open(id) && (self.suspicions.is_suspect(id) || self.is_accused_here(scene, id))
+        };
+        let mut next = if accused.any(is_waiting) { soon } else { Timestamp::FAR_FUTURE };
+        for (_, record) in scene.contacts.expected() {
             let id = record.id();
+            if scene.is_me(&id) || !self.is_open(&id) {
+                continue;
+            }
             let mut at = self.clearings.final_check_due(record, scene.timing());
             if look_beside && !self.clearings.is_doubtful(&id) {
                 at =
                     at.min(self.clearings.watched_since(record) + short + std::time::Duration::from_nanos(1));
             }
-            let is_waiting =
-                at <= scene.now || self.suspicions.is_suspect(&id) || self.is_accused_here(scene, &id);
-            next = next.min(if is_waiting { soon } else { at });
+            next = next.min(if at <= scene.now { soon } else { at });
         }
         next
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{Stand, id, view_of};
+use crate::testing::{Stand, id, view_of, view_with_hubs};
 
 fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
@@ -47,4 +47,30 @@ fn a_coordinator_whose_votes_do_not_come_has_no_majority_whoever_is_in_contact()
     assert_eq!(watch.update(stand.at(1_000), Some(&stuck)), Some(lost));
     let regained = QuorumChange::Regained(report(45, &[]));
     assert_eq!(watch.update(stand.at(1_100), None), Some(regained));
+}
+
+#[test]
+//= docs/protocol.md#vw-16
+//= docs/protocol.md#lv-4
+fn where_few_are_heard_one_hub_speaks_for_all_and_without_any_the_majority_is_lost() {
+    let mut stand = Stand::new(view_with_hubs(7, 1), 5);
+    let mut watch = QuorumWatch::default();
+    stand.hears(4_000, 2, 1);
+    assert_eq!(watch.update(stand.at(5_250), None), None, "m4 sends nothing here, and m2 is a hub");
+    let names = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let lost = QuorumReport {
+        weight_reachable: 10,
+        weight_needed: 38,
+        weight_total: 75,
+        unreachable: names(&["m0", "m1", "m2", "m3", "m6"]),
+    };
+    assert_eq!(watch.update(stand.at(5_251), None), Some(QuorumChange::Lost(lost)));
+    stand.hears(5_300, 3, 1);
+    let back = QuorumReport {
+        weight_reachable: 38,
+        weight_needed: 38,
+        weight_total: 75,
+        unreachable: names(&["m0", "m1", "m2", "m6"]),
+    };
+    assert_eq!(watch.update(stand.at(5_300), None), Some(QuorumChange::Regained(back)));
 }

@@ -334,7 +334,7 @@ fn behind_the_eligible_come_all_others_in_office() {
     let founder = joined.remove(0);
     let first = View::founding(crate::testing::CLUSTER, "test".into(), crate::testing::timing(), founder);
     let mut change = crate::view::Change::empty(&first);
-    change.joined = joined;
+    change.joined = joined.into_iter().map(Into::into).collect();
     let view = first.apply(&change).expect("joiners");
     let order: Vec<MemberId> = view.office().map(|m| m.id).collect();
     assert_eq!(order, [id(1), id(3), id(0), id(2)]);

@@ -1,7 +1,9 @@
 use crate::evidence::{Finding, ProbeOutcome};
+use crate::health::contacts::Contact;
 use crate::health::testing::Desk;
 use crate::message::{Answers, CheckId, Flags};
 use crate::testing::id;
+use crate::time::Timestamp;
 
 /// Member 1 of five, asked by the coordinator to look at 3.
 fn verifying() -> Desk {
@@ -13,7 +15,33 @@ fn verifying() -> Desk {
 }
 
 fn asked(desk: &mut Desk, by: u8, check: u64, suspect: u8) {
-    desk.with(|h, s, out| h.handle_verify_request(s, id(by), CheckId(check), id(suspect), out));
+    let contact = request(by, true);
+    desk.with(|h, s, out| h.handle_verify_request(s, &contact, CheckId(check), id(suspect), out));
+}
+
+/// What a request of member `by` means, newer than all before or overtaken by something newer.
+fn request(by: u8, fresh: bool) -> Contact {
+    Contact {
+        from: id(by),
+        place: usize::from(by),
+        at: Timestamp::ZERO,
+        counts: fresh,
+        fresh,
+        flags: Flags::default(),
+        answers: Answers::Nothing,
+        sent_after: None,
+    }
+}
+
+#[test]
+//= docs/protocol.md#fd-3
+fn an_overtaken_request_is_answered_and_does_not_end_what_runs() {
+    let mut desk = verifying();
+    let late = request(0, false);
+    desk.with(|h, s, out| h.handle_verify_request(s, &late, CheckId(2), id(4), out));
+    assert_eq!(desk.lines(), ["300 ask m4", "300 connect m4"]);
+    desk.with(|h, s, out| h.handle_verify_request(s, &late, CheckId(3), id(4), out));
+    assert!(desk.lines().is_empty(), "another check of m4 runs");
 }
 
 #[test]

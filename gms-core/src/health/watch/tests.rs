@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::health::testing::Desk;
 use crate::message::{Answers, Flags, RequestId};
-use crate::testing::{id, view_of_weights};
+use crate::testing::{id, view_of_weights, view_with_hubs};
 
 /// Heartbeats of everybody but the watched one arrive; the exact actions are compared.
 #[test]
@@ -205,4 +205,49 @@ fn a_flagged_message_is_no_contact_and_ends_no_check() {
     desk.hears_with(3, Answers::Nothing, flags, None);
     desk.pass(200, &[0, 1, 4]);
     assert!(desk.health.is_suspect(&id(3)));
+}
+
+#[test]
+//= docs/protocol.md#lv-4
+fn members_that_send_nothing_are_asked_at_once_ever_more_of_them() {
+    // m4 gets heartbeats of m5 alone beside the hubs; all but the hubs are lost.
+    let mut desk = Desk::in_view(view_with_hubs(14, 1), 4);
+    let hubs = [0, 1, 2, 3];
+    desk.pass(1_240, &hubs);
+    assert_eq!(desk.lines(), ["1000 ask m5", "1062 ask m5", "1125 ask m5", "1187 ask m5"]);
+    desk.pass(5, &hubs);
+    desk.pass(10, &hubs);
+    let asked = |desk: &mut Desk| {
+        let mut asked = desk.lines_with("ask ");
+        asked.retain(|line| !line.contains("ask m5"));
+        asked
+    };
+    assert_eq!(asked(&mut desk), ["1250 ask m6"], "as many as it has passed");
+    desk.pass(250, &hubs);
+    assert_eq!(asked(&mut desk)[3..], ["1500 ask m7", "1500 ask m8"]);
+    desk.pass(250, &hubs);
+    let asked = asked(&mut desk);
+    assert_eq!(asked[6..], ["1750 ask m9", "1750 ask m10", "1750 ask m11", "1750 ask m12"]);
+}
+
+#[test]
+//= docs/protocol.md#lv-4
+fn a_member_that_sends_nothing_and_answers_is_asked_again_after_t() {
+    let mut desk = Desk::in_view(view_with_hubs(9, 1), 4);
+    let hubs = [0, 1, 2, 3];
+    desk.pass(1_255, &hubs);
+    desk.lines();
+    desk.hears_with(6, Answers::Request(desk.request_to(6)), Flags::default(), None);
+    desk.pass(990, &hubs);
+    assert!(desk.lines_with("ask m6").is_empty());
+    desk.pass(20, &hubs);
+    assert_eq!(desk.lines_with("ask m6"), ["2255 ask m6"]);
+}
+
+#[test]
+//= docs/protocol.md#lv-4
+fn only_those_who_send_heartbeats_here_are_silent() {
+    let mut desk = Desk::in_view(view_with_hubs(9, 1), 4);
+    desk.pass(60_000, &[0, 1, 2, 3, 5]);
+    assert!(desk.lines().is_empty());
 }

@@ -49,7 +49,7 @@ struct Connected {
 
 #[derive(Debug)]
 pub(super) struct Candidate {
-    pub(super) member: Member,
+    pub(super) member: Arc<Member>,
     /// The connection of its newest join.
     pub(super) reply: ReplyHandle,
     pub(super) arrived: Timestamp,
@@ -67,7 +67,7 @@ pub(super) struct Candidate {
 impl Candidate {
     pub(super) fn new(now: Timestamp, member: Member, reply: ReplyHandle) -> Self {
         Self {
-            member: with_canonical_addresses(member),
+            member: Arc::new(with_canonical_addresses(member)),
             reply,
             arrived: now,
             asked_since: now,
@@ -82,7 +82,7 @@ impl Candidate {
 
     /// Whether a further join says the same as the first.
     pub(super) fn is_same_record(&self, member: &Member) -> bool {
-        self.member == with_canonical_addresses(member.clone())
+        *self.member == with_canonical_addresses(member.clone())
     }
 
     pub(super) const fn due(&self) -> Timestamp {
@@ -110,7 +110,7 @@ impl Candidate {
 
     /// Whether a member that stays has its name, address or short id.
     pub(super) fn is_blocked(&self, scene: Scene<'_>) -> bool {
-        let staying = scene.view.members().iter().map(|m| &m.member).filter(|m| self.old != Some(m.id));
+        let staying = scene.view.members().iter().map(|m| &*m.member).filter(|m| self.old != Some(m.id));
         refusal::clashes(staying, &self.member)
     }
 
@@ -154,7 +154,7 @@ impl Candidate {
     /// Begins to ask, or begins anew where another member than before has its address.
     pub(super) fn handle_view_installed(&mut self, scene: Scene<'_>, rng: &mut Rng, out: &mut Outbox) {
         let holder =
-            scene.view.members().iter().map(|m| &m.member).find(|m| refusal::share_address(m, &self.member));
+            scene.view.members().iter().map(|m| &*m.member).find(|m| refusal::share_address(m, &self.member));
         let old = holder.map(|m| m.id);
         let is_new = self.request == RequestId::default();
         if is_new || (old.is_some() && old != self.old) {
@@ -194,6 +194,8 @@ impl Candidate {
             ProbeOutcome::Ok if !asked_for_joiner => return self.refuse_address(),
             ProbeOutcome::Sick if !asked_for_joiner => return self.refuse_address(),
             ProbeOutcome::Other(id) if id != self.member.id => return Progress::Vanished,
+            // It has got into another cluster meanwhile.
+            ProbeOutcome::Elsewhere => return Progress::Vanished,
             ProbeOutcome::Ok | ProbeOutcome::Other(_) => {
                 let Probe { started, target, .. } = probe;
                 self.connected = Some(Connected { started, at: scene.now, target });

@@ -31,7 +31,7 @@ pub(super) fn of_joiner(scene: Scene<'_>, joiner: &Member) -> Option<JoinRefusal
     if scene.view.by_short(joiner.id.short()).is_some() {
         return Some(JoinRefusal::IdInUse);
     }
-    let mut holders = scene.view.members().iter().map(|m| &m.member).filter(|m| share_address(m, joiner));
+    let mut holders = scene.view.members().iter().map(|m| &*m.member).filter(|m| share_address(m, joiner));
     let holder = holders.next();
     // One member's restart is checked; nobody restarts as two, and this process knows that it lives.
     if holders.next().is_some() || holder.is_some_and(|m| scene.is_me(&m.id)) {

@@ -34,6 +34,7 @@ fn hear_all(contacts: &mut Contacts, view: &View) {
             flags: Flags::default(),
             number: 1,
             echo: None,
+            quorate_for_ms: None,
         };
         contacts.handle_frame(place, &head, at(0));
     }
@@ -115,13 +116,14 @@ impl World {
             flags: Default::default(),
             number: now + 1,
             echo: None,
+            quorate_for_ms: None,
         };
         self.contacts.handle_datagram(place, &head, Answers::Nothing, at(now));
     }
 
     fn install(&mut self, now: u64, joined: &[Member], left: &[u8]) -> Vec<Action> {
         let mut change = Change::empty(&self.view);
-        change.joined = joined.to_vec();
+        change.joined = joined.iter().cloned().map(Into::into).collect();
         change.left = left.iter().map(|n| id(*n)).collect();
         self.view = self.view.apply(&change).unwrap();
         self.contacts.install(&self.view, at(now));
@@ -181,7 +183,7 @@ fn a_joiner_is_asked_by_datagram_and_on_a_fresh_connection_and_admitted_when_bot
     world.probe(520, 1, ProbeOutcome::Ok);
     assert_eq!(world.joiners(520), []);
     world.heartbeat(530, 9, request);
-    assert_eq!(world.admissible(530), Admissible { joiners: vec![member(9)], replaced: vec![] });
+    assert_eq!(world.admissible(530), Admissible { joiners: vec![member(9).into()], replaced: vec![] });
     assert_eq!(world.install(540, &[member(9)], &[]), []);
     assert_eq!(world.joiners(540), []);
 }
@@ -333,7 +335,7 @@ fn a_restart_on_the_same_address_replaces_the_old_incarnation_in_the_same_change
     world.heartbeat(510, 9, request_in(&actions));
     world.probe(520, 1, ProbeOutcome::Other(id(9)));
     let admissible = world.admissible(530);
-    assert_eq!(admissible.joiners, std::slice::from_ref(&joiner));
+    assert_eq!(admissible.joiners, [joiner.clone().into()]);
     let [(old, evidence)] = &admissible.replaced[..] else { panic!("one is replaced") };
     assert_eq!(*old, id(1));
     assert_eq!(evidence.checker, id(0));

@@ -1,6 +1,6 @@
 use super::*;
 use crate::outbox::Action;
-use crate::testing::{Stand, addr, frames, id, view_of};
+use crate::testing::{Stand, addr, frames, id, view_of, view_with_hubs};
 
 fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
@@ -72,4 +72,22 @@ fn a_view_that_is_high_enough_ends_it() {
     assert_eq!(catch_up.poll_timeout(), None);
     catch_up.handle_timeout(stand.at(500), &mut out);
     assert_eq!(frames(&mut out), []);
+}
+
+#[test]
+//= docs/protocol.md#lv-5
+fn whoever_lacks_a_large_view_asks_those_next_to_it_first() {
+    let (mut stand, mut catch_up, mut out) =
+        (Stand::new(view_with_hubs(9, 1), 5), CatchUp::default(), Outbox::default());
+    let far = ViewId(stand.view.id().0 + CHANGES_PER_ANSWER as u64 + 1);
+    catch_up.note(stand.at(100), far, Some(id(0)));
+    for (now, to) in [(120, 6), (320, 0), (520, 7), (720, 8), (920, 0), (1_120, 1)] {
+        catch_up.handle_timeout(stand.at(now), &mut out);
+        assert_eq!(frames(&mut out), [(id(to), request(&stand))], "at {now}");
+    }
+    let mut catch_up = CatchUp::default();
+    let next = stand.view.id().next();
+    catch_up.note(stand.at(2_000), next, Some(id(0)));
+    catch_up.handle_timeout(stand.at(2_020), &mut out);
+    assert_eq!(frames(&mut out), [(id(0), request(&stand))], "a change is small");
 }

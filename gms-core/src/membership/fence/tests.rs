@@ -49,6 +49,7 @@ impl Desk {
             flags,
             number: now,
             echo,
+            quorate_for_ms: None,
         };
         let contact = self.contacts.handle_datagram(place, &head, Answers::Nothing, at(now));
         self.fences.handle_contact(&self.view, &mut self.contacts, &contact, &mut self.out);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{Stand, frames, id, view_of};
+use crate::testing::{Stand, frames, id, view_of, view_with_hubs};
 use crate::view::{Change, View};
 use std::sync::Arc;
 use std::time::Duration;
@@ -126,4 +126,60 @@ fn a_fence_that_is_not_wanted_any_more_makes_a_view_due() {
     assert_eq!(state(&fencing, &stand, &history), FenceState::Open);
     fencing.reset();
     assert!(fencing.is_idle());
+}
+
+/// m0 of nine with hubs has asked for the fences of `suspects`.
+fn asking_hubs(suspects: &[u8]) -> (Stand, Fencing, History, Outbox) {
+    let mut stand = Stand::new(view_with_hubs(9, 1), 0);
+    let (mut fencing, mut out) = (Fencing::default(), Outbox::default());
+    let silents: Vec<Silent> = suspects.iter().map(|n| silent(*n)).collect();
+    for hub in [1, 2, 3] {
+        stand.hears(3_200, hub, 1);
+    }
+    fencing.sync(stand.at(3_250), &silents, &mut out);
+    (stand, fencing, History::new(at(0)), out)
+}
+
+#[test]
+//= docs/protocol.md#lv-3
+fn hubs_alone_are_asked_for_the_fence_of_a_member_and_everybody_for_that_of_a_hub() {
+    let (stand, _, _, mut out) = asking_hubs(&[6]);
+    assert_eq!(frames(&mut out), crate::testing::to_each(&[0, 1, 2, 3], &fence(&stand.view, &[6], 1_250)));
+    let (stand, _, _, mut out) = asking_hubs(&[2, 6]);
+    let mut expected = crate::testing::to_each(&[0, 1, 3], &fence(&stand.view, &[2, 6], 1_250));
+    expected.extend(crate::testing::to_each(&[4, 5, 7, 8], &fence(&stand.view, &[2], 1_250)));
+    assert_eq!(frames(&mut out), expected);
+}
+
+#[test]
+//= docs/protocol.md#lv-3
+fn each_hub_must_grant_or_go_too_or_be_out_of_reach_for_2_r() {
+    let state =
+        |fencing: &Fencing, stand: &Stand, history: &History| fencing.state(stand.scene(), history, &id(6));
+    let (mut stand, mut fencing, history, _) = asking_hubs(&[6]);
+    for hub in [0, 1, 2] {
+        fencing.handle_fenced(id(hub), &id(6), CHECK);
+    }
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Pending(at(3_300)));
+    stand.now = at(3_300);
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Open);
+    stand.now = at(3_200 + 2_499);
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Open);
+    stand.now = at(3_200 + 2_500);
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Ready, "m3 is out of reach");
+    fencing.handle_fenced(id(3), &id(6), CHECK);
+    stand.now = at(3_300);
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Ready);
+
+    let (mut stand, mut fencing, history, _) = asking_hubs(&[3, 6]);
+    stand.now = at(3_300);
+    for hub in [0, 1, 2] {
+        fencing.handle_fenced(id(hub), &id(6), CHECK);
+        fencing.handle_fenced(id(hub), &id(3), CHECK);
+    }
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Open, "m3 has not enough fences: 35 of 95");
+    fencing.handle_fenced(id(7), &id(3), CHECK);
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Open, "45 of 95");
+    fencing.handle_fenced(id(8), &id(3), CHECK);
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Ready, "they go together");
 }

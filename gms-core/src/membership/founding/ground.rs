@@ -60,7 +60,7 @@ impl Ground {
 }
 
 /// What a seed's process remembers of founders' questions.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Acceptor {
     pub(super) promised: Option<FoundBallot>,
     pub(super) accepted: Option<(FoundBallot, Founder)>,

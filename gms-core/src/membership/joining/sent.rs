@@ -14,6 +14,8 @@ const SENT_MAX: usize = 256;
 pub(super) enum Purpose {
     Seed(SocketAddr),
     Join,
+    /// To the member that holds the view which contains this process.
+    Holder,
     Founder(MemberId),
 }
 

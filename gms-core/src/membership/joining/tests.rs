@@ -297,3 +297,32 @@ fn an_announcement_of_somebody_who_is_no_seed_is_followed() {
     joining.handle_timeout(at(51), &mut out);
     assert_eq!(joins(&mut out), [addr(6)]);
 }
+
+#[test]
+//= docs/protocol.md#lv-5
+fn a_joiner_asks_the_holder_for_a_large_view_and_the_coordinator_again_where_that_fails() {
+    let (mut joining, mut out) = joiner();
+    joining.handle_cluster_info(at(1), addr(0), &of_cluster(0, CLUSTER, 0, 5, false), &mut out);
+    joining.handle_cluster_info(at(1), addr(1), &of_cluster(1, CLUSTER, 0, 5, false), &mut out);
+    assert_eq!(joins(&mut out), [addr(0)]);
+    joining.handle_admitted(at(10), id(6), member(6).endpoint, &mut out);
+    assert_eq!(joins(&mut out), [addr(6)]);
+    // It does not answer: the coordinator is asked again after the usual time.
+    joining.handle_timeout(at(1_000), &mut out);
+    assert_eq!(joins(&mut out), []);
+    joining.handle_timeout(at(1_001), &mut out);
+    assert_eq!(joins(&mut out), [addr(0)]);
+    // The next one is gone: the coordinator is asked at once.
+    joining.handle_admitted(at(1_010), id(7), member(7).endpoint, &mut out);
+    let token = out.drain().into_iter().find_map(|action| match action {
+        Action::FrameTo { token, body: FrameBody::Join { .. }, .. } => Some(token),
+        _ => None,
+    });
+    joining.handle_frame_failed(at(1_030), token.unwrap(), SendFailure::Refused, &mut out);
+    assert_eq!(joins(&mut out), [addr(0)]);
+    // The one after that has not got the view yet, and redirects.
+    joining.handle_admitted(at(1_040), id(8), member(8).endpoint, &mut out);
+    assert_eq!(joins(&mut out), [addr(8)]);
+    joining.handle_cluster_info(at(1_060), addr(8), &of_cluster(8, CLUSTER, 0, 5, false), &mut out);
+    assert_eq!(joins(&mut out), [addr(0)]);
+}

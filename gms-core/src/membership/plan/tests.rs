@@ -42,7 +42,7 @@ struct Desk {
     stand: Stand,
     queue: Queue,
     condemned: Vec<Condemned>,
-    joiners: Vec<Member>,
+    joiners: Vec<Arc<Member>>,
     fencing: Fencing,
     history: History,
     running: Option<Timestamp>,
@@ -111,12 +111,12 @@ fn what_is_certain_goes_into_one_change_at_once() {
     desk.queue.leave(id(9));
     desk.queue.remove(expelled(2));
     desk.condemn(3, Verdict::Gone);
-    desk.joiners.push(member(8));
+    desk.joiners.push(member(8).into());
     let change = Change {
         left: vec![id(1)],
         expelled: vec![expelled(2)],
         crashed: vec![crash(3, Verdict::Gone, &[])],
-        joined: vec![member(8)],
+        joined: vec![member(8).into()],
         ..desk.empty()
     };
     assert_eq!(desk.plan(), Plan::Ready(change));
@@ -223,8 +223,8 @@ fn where_everybody_leaves_the_proposer_stays_for_one_view_more() {
     (0..6).for_each(|n| desk.queue.leave(id(n)));
     let all_but_me = Change { left: (1..6).map(id).collect(), ..desk.empty() };
     assert_eq!(desk.plan(), Plan::Ready(all_but_me));
-    desk.joiners.push(member(8));
-    let everybody = Change { left: (0..6).map(id).collect(), joined: vec![member(8)], ..desk.empty() };
+    desk.joiners.push(member(8).into());
+    let everybody = Change { left: (0..6).map(id).collect(), joined: vec![member(8).into()], ..desk.empty() };
     assert_eq!(desk.plan(), Plan::Ready(everybody));
 }
 
@@ -245,4 +245,20 @@ fn one_that_is_gone_waits_for_the_proof_of_another_death_but_not_where_somebody_
     desk.proof_expected_until = Some(at(2_000));
     desk.queue.leave(id(4));
     assert!(matches!(desk.plan(), Plan::Ready(_)));
+}
+
+#[test]
+//= docs/protocol.md#vw-12
+fn a_restarted_member_comes_in_when_its_former_incarnation_goes_and_not_before() {
+    let mut desk = Desk::new();
+    let again = Arc::new(Member { id: id(40), ..member(4) });
+    desk.joiners = vec![Arc::clone(&again)];
+    desk.condemn(4, Verdict::Silent);
+    assert_eq!(desk.plan(), Plan::Wait(None), "without fences the former one stays");
+    desk.condemned.clear();
+    desk.condemn(4, Verdict::Gone);
+    let mut change = Change::empty(&desk.stand.view);
+    change.crashed = vec![crash(4, Verdict::Gone, &[])];
+    change.joined = vec![again];
+    assert_eq!(desk.plan(), Plan::Ready(change));
 }

@@ -34,6 +34,8 @@ impl InView {
         let admissible = self.admission.admissible(scene);
         let mut condemned = condemned;
         for (member, evidence) in &admissible.replaced {
+            // Proof takes the place of a silent verdict, which would wait for fences while the joiner is let in.
+            condemned.retain(|c| c.gone || c.member != *member);
             if !condemned.iter().any(|c| c.member == *member) {
                 condemned.push(Condemned { member: *member, evidence: Arc::clone(evidence), gone: true });
             }
@@ -42,7 +44,7 @@ impl InView {
         let plan = || {
             let check_ends_before = |limit| health.latest_check_end_before(scene, limit);
             let proof_expected_until = health.proof_expected_until(scene);
-            let joiners: &[Member] = &admissible.joiners;
+            let joiners: &[Arc<Member>] = &admissible.joiners;
             let condemned = &condemned;
             plan::build(
                 scene,
@@ -212,16 +214,18 @@ impl InView {
         }
     }
 
-    /// Sends the decided change to the members of the view that it makes; joiners get the whole view.
-    fn tell(&self, old: &View, next: &View, decided: &Decided, out: &mut Outbox) {
-        let in_next = next.contains(&self.me.id);
-        for m in next.members().iter().map(|m| &m.member).filter(|m| m.id != self.me.id) {
-            let installation = if old.contains(&m.id) {
-                Installation::Changes(vec![decided.clone()])
+    /// Sends the decided change to the members of the view that it makes; joiners get the whole view, or are told who has it.
+    fn tell(&mut self, old: &View, next: &View, decided: &Decided, out: &mut Outbox) {
+        let me = self.me.id;
+        let in_next = next.contains(&me);
+        for m in next.members().iter().map(|m| &*m.member).filter(|m| m.id != me) {
+            let body = if old.contains(&m.id) {
+                FrameBody::Install(Installation::Changes(vec![decided.clone()]))
+            } else if in_next {
+                self.welcome(&m.id, |_, id| old.contains(id))
             } else {
-                Installation::Whole(Box::new(next.clone()))
+                FrameBody::Install(Installation::Whole(Box::new(next.clone())))
             };
-            let body = FrameBody::Install(installation);
             if in_next {
                 out.frame(m.id, body);
             } else {

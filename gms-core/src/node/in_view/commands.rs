@@ -62,6 +62,10 @@ impl InView {
         if request.target != self.me.id {
             return CheckAnswer::Other(self.me.id);
         }
+        //= docs/protocol.md#fd-21
+        if request.cluster != self.view.cluster() {
+            return CheckAnswer::Elsewhere;
+        }
         //= docs/protocol.md#fd-28
         if self.sick { CheckAnswer::Sick } else { CheckAnswer::Ok }
     }

@@ -7,6 +7,7 @@ use crate::member::ClusterTag;
 use crate::membership::announce;
 use crate::message::{Answers, Datagram, DatagramBody, Head};
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 
 use super::{InView, STRANGERS_MAX, scene};
@@ -53,15 +54,19 @@ impl InView {
         };
         let contact = self.contacts.handle_datagram(place, head, answers, received_at);
         self.handle_contact(now, &contact, head, out);
-        // What came late or twice is no news, whatever it says; everything that matters is repeated. Only who takes this
-        // member for a stranger does not number what it says.
-        if contact.fresh || matches!(body, DatagramBody::NotAMember { .. }) {
+        if contact.fresh || is_heard_late(body) {
             self.handle_body(now, &contact, body, out);
         }
     }
 
     fn handle_body(&mut self, now: Timestamp, contact: &Contact, body: &DatagramBody, out: &mut Outbox) {
         let from = contact.from;
+        if planted::is(Planted::HearsayIsContact)
+            && let DatagramBody::FinalCheckPassed { member } = body
+            && let Some(record) = self.contacts.get_mut(member)
+        {
+            record.move_by(now, std::time::Duration::MAX);
+        }
         let scene = scene!(self, now);
         match body {
             DatagramBody::Heartbeat { .. }
@@ -78,7 +83,7 @@ impl InView {
                 self.health.handle_final_check_passed(scene, from, *member, out);
             }
             DatagramBody::VerifyRequest { check, suspect } => {
-                self.health.handle_verify_request(scene, from, *check, *suspect, out);
+                self.health.handle_verify_request(scene, contact, *check, *suspect, out);
             }
             DatagramBody::VerifyReply { check, suspect, finding } => {
                 self.health.handle_verify_reply(scene, from, *check, *suspect, *finding, out);
@@ -145,4 +150,18 @@ impl InView {
         self.strangers.push_back((from, now));
         out.datagram_to(from, head.sender, DatagramBody::NotAMember { view: self.view.id() });
     }
+}
+
+/// What counts although something newer of its sender came before: what came late or twice is no news, and everything
+/// that matters is repeated. But who takes this member for a stranger does not number what it says; and what passes
+/// between a checker and its verifier names its check, is sent for several suspects at one instant, and a removal waits
+/// for it.
+//= docs/protocol.md#fd-3
+const fn is_heard_late(body: &DatagramBody) -> bool {
+    matches!(
+        body,
+        DatagramBody::NotAMember { .. }
+            | DatagramBody::VerifyRequest { .. }
+            | DatagramBody::VerifyReply { .. }
+    )
 }

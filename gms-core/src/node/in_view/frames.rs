@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 
+use crate::hubs;
 use crate::input::ReplyHandle;
 use crate::member::MemberId;
 use crate::membership::fence::FenceQuestion;
-use crate::message::{Frame, FrameBody, Refusal};
+use crate::message::{Frame, FrameBody, Installation, Refusal};
 use crate::outbox::Outbox;
 use crate::time::Timestamp;
 use crate::view::{Digest, Expelled, ViewId};
@@ -94,7 +95,8 @@ impl InView {
             | FrameBody::FoundAccepted { .. }
             | FrameBody::FoundRefused { .. }
             | FrameBody::Join { .. }
-            | FrameBody::JoinRefused { .. } => {}
+            | FrameBody::JoinRefused { .. }
+            | FrameBody::Admitted { .. } => {}
         }
     }
 
@@ -202,10 +204,15 @@ impl InView {
         base == installed && digest == self.view.digest()
     }
 
-    /// Sends what is newer than `held` to a member.
+    /// Sends what is newer than `held` to a member. A large view goes to none who has not asked for it.
+    //= docs/protocol.md#lv-5
     fn send_newer(&self, to: MemberId, held: ViewId, out: &mut Outbox) {
-        if held < self.view.id() && to != self.me.id {
-            out.frame(to, FrameBody::Install(self.history.since(held, &self.view)));
+        if held >= self.view.id() || to == self.me.id {
+            return;
+        }
+        let installation = self.history.since(held, &self.view);
+        if matches!(installation, Installation::Changes(_)) || !hubs::spreads_views(&self.view) {
+            out.frame(to, FrameBody::Install(installation));
         }
     }
 }

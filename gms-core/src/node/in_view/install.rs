@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::event::{Event, ExclusionCause, ExpelledMember, Removed, StopReason, Subject, ViewChange};
+use crate::health::isolation;
 use crate::input::ReplyHandle;
 use crate::member::MemberId;
 use crate::membership::acceptor::Acceptor;
@@ -12,6 +13,7 @@ use crate::membership::announce::GiveWay;
 use crate::membership::proposer::Proposer;
 use crate::message::{ClusterInfo, Decided, FrameBody, Head, Installation};
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 use crate::view::{Change, View, ViewId};
 
@@ -60,6 +62,10 @@ impl InView {
             return;
         }
         if change.removes(&self.me.id) {
+            if planted::is(Planted::ExcludedGoesOn) {
+                let (view, cause) = (change.makes(), cause_of(change, &self.me.id));
+                return out.event(Event::Excluded { view, cause });
+            }
             self.end = Some(End::Excluded(change.makes(), cause_of(change, &self.me.id)));
             return;
         }
@@ -101,14 +107,19 @@ impl InView {
     ) {
         assert!(next.contains(&self.me.id), "a member installs only views that contain it");
         assert!(next.id() > self.view.id(), "views never go back");
+        self.carried =
+            self.carried.max(isolation::carried_over(&self.view, &next, &self.me.id, &self.contacts));
         let old = std::mem::replace(&mut self.view, next);
         let settle = old.timing().removal_silence();
         self.history.push(now, &old, decided.clone(), settle);
         self.fences.lift_all(&mut self.contacts);
         self.contacts.install(&self.view, now);
+        let new_senders = self.settle_reach(now);
         self.acceptor = Acceptor::default();
         self.proposer = Proposer::new();
-        self.fencing.reset();
+        if !planted::is(Planted::FencesOutliveBase) {
+            self.fencing.reset();
+        }
         self.desk.reset(out);
         self.catch_up.handle_view_installed(self.view.id());
         self.installed_at = now;
@@ -131,6 +142,7 @@ impl InView {
         if self.view.len() == 1 && self.requests.leaving_since().is_some() {
             self.end = Some(End::Stop(StopReason::Left));
         }
+        self.ask_new_senders(now, &new_senders, out);
         // Everyone shows the new view at once, so that isolation and catching up see it within a round trip.
         self.heartbeat_at = now;
     }
@@ -159,7 +171,8 @@ impl InView {
             FrameBody::FoundPromised { .. }
             | FrameBody::FoundAccepted { .. }
             | FrameBody::FoundRefused { .. }
-            | FrameBody::JoinRefused { .. } => {}
+            | FrameBody::JoinRefused { .. }
+            | FrameBody::Admitted { .. } => {}
             _ => return false,
         }
         true
@@ -175,7 +188,8 @@ impl InView {
         out: &mut Outbox,
     ) {
         let is_acting = self.leaves_by.is_none() && self.is_in_office();
-        if self.history.knew(&member.id) && !self.view.contains(&member.id) {
+        let knew = self.history.knew(&member.id) && !planted::is(Planted::IdsComeBack);
+        if knew && !self.view.contains(&member.id) {
             let reason = crate::message::JoinRefusal::IdInUse;
             return out.reply(reply, member.id.short(), FrameBody::JoinRefused { reason });
         }
@@ -185,7 +199,7 @@ impl InView {
         match self.admission.handle_join(scene!(self, now), join, redirect, out) {
             Admitted::Handled => {}
             Admitted::ResendView => {
-                let body = FrameBody::Install(Installation::Whole(Box::new(View::clone(&self.view))));
+                let body = self.welcome(&member.id, |m, id| m.has_shown_view(id));
                 out.reply(reply, member.id.short(), body);
             }
         }
@@ -213,7 +227,7 @@ impl InView {
     /// Somebody speaks from `from`: where a member of the view with another id has that address, it may be gone.
     //= docs/protocol.md#vw-12
     fn meet(&mut self, now: Timestamp, from: SocketAddr, id: MemberId, out: &mut Outbox) {
-        let holder = self.view.members().iter().map(|m| &m.member).find(|m| m.endpoint.addr == from);
+        let holder = self.view.members().iter().map(|m| &*m.member).find(|m| m.endpoint.addr == from);
         let Some(holder) = holder.filter(|m| m.id != id && m.id != self.me.id) else { return };
         let replaced = holder.id;
         self.health.handle_replaced(scene!(self, now), replaced, id, out);
@@ -233,8 +247,14 @@ impl InView {
             && other.cluster == self.view.cluster()
             && other.view > self.view.id()
         {
-            let (address, id) = (other.endpoint.check_addr, other.coordinator.short());
-            self.catch_up.note_stranger(scene!(self, now), other.view, address, id);
+            let scene = scene!(self, now);
+            if self.view.contains(&other.coordinator) {
+                // A member is asked in its turn; it may be gone, and whoever else showed the number is the one who has it.
+                self.catch_up.note(scene, other.view, None);
+            } else {
+                let (address, id) = (other.endpoint.check_addr, other.coordinator.short());
+                self.catch_up.note_stranger(scene, other.view, address, id);
+            }
         }
         if !is_firsthand {
             return;
@@ -302,8 +322,13 @@ pub(super) fn cause_of(change: &Change, me: &MemberId) -> ExclusionCause {
 /// The event of a view: from the change where it is known, else from the difference.
 fn describe(old: &View, new: &Arc<View>, decided: Option<&Decided>) -> ViewChange {
     let subject = |id: &MemberId| Subject { id: *id, name: old.name_of(id) };
-    let joined =
-        new.members().iter().map(|m| &m.member).filter(|m| !old.contains(&m.id)).map(Subject::from).collect();
+    let joined = new
+        .members()
+        .iter()
+        .map(|m| &*m.member)
+        .filter(|m| !old.contains(&m.id))
+        .map(Subject::from)
+        .collect();
     let mut event = ViewChange {
         view: Arc::clone(new),
         joined,
@@ -331,7 +356,7 @@ fn describe(old: &View, new: &Arc<View>, decided: Option<&Decided>) -> ViewChang
                 .collect();
         }
         None => {
-            let gone = old.members().iter().map(|m| &m.member).filter(|m| !new.contains(&m.id));
+            let gone = old.members().iter().map(|m| &*m.member).filter(|m| !new.contains(&m.id));
             event.gone = gone.map(Subject::from).collect();
         }
     }

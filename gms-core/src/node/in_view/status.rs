@@ -2,6 +2,7 @@
 
 use crate::event::{MemberRow, MemberStatus, State, Status};
 use crate::health::quorum_watch;
+use crate::member::Member;
 use crate::ring;
 use crate::time::Timestamp;
 
@@ -31,7 +32,7 @@ impl InView {
             let record = self.contacts.at(place);
             let link = record.link();
             MemberRow {
-                member: m.member.clone(),
+                member: Member::clone(&m.member),
                 joined_in: m.joined_in,
                 status: if is_me { MemberStatus::Alive } else { self.health.status_of(&m.member.id) },
                 silent_for: if is_me { std::time::Duration::ZERO } else { record.silence(now) },

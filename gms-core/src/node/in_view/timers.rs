@@ -7,7 +7,7 @@ use crate::member::MemberId;
 use crate::message::UnfinishedReason;
 use crate::outbox::Outbox;
 use crate::time::Timestamp;
-use crate::timer::WakeReason;
+use crate::timer::{Earliest, WakeReason};
 
 use super::{End, InView, scene};
 
@@ -48,9 +48,11 @@ impl InView {
     /// What is looked at once a heartbeat interval, because nothing else would notice it.
     fn tick(&mut self, now: Timestamp, out: &mut Outbox) {
         self.update_isolation(now, out);
-        // Half of T: a member that is cut off stops hearing well before it becomes isolated.
-        self.hears_majority =
-            quorum_watch::hears_majority(scene!(self, now), self.view.timing().member_timeout / 2);
+        // Half of T: a member that is cut off stops hearing well before it becomes isolated. Who counts by the hubs gets few
+        // heartbeats while these are there.
+        let may_hear = !(self.reach.borrows && self.isolation.is_connected(now));
+        self.hears_majority = may_hear
+            && quorum_watch::hears_majority(scene!(self, now), self.view.timing().member_timeout / 2);
         self.update_quorum(now, out);
         self.update_unfinished(now);
         self.coordinator_is_idle = self.is_coordinator_idle(now);
@@ -105,27 +107,22 @@ impl InView {
 
     /// When something is due next, and what.
     pub(in crate::node) fn poll_timeout(&self, now: Timestamp) -> Option<(Timestamp, WakeReason)> {
-        let leaving = self.leave_deadline.map(|at| (at, WakeReason::Leaving));
+        let mut next = Earliest::new();
+        next.note(self.leave_deadline, WakeReason::Leaving);
         if self.leaves_by.is_some() {
-            return leaving;
+            return next.get();
         }
-        let with = |at: Option<Timestamp>, reason| at.map(|at| (at, reason));
-        [
-            leaving,
-            Some((self.heartbeat_at, WakeReason::Heartbeat)),
-            with(self.isolation.poll_timeout(), WakeReason::Isolation),
-            self.health.poll_timeout(),
-            with(self.fences.poll_timeout(&self.view, &self.contacts), WakeReason::Fence),
-            with(self.fencing.poll_timeout(), WakeReason::Proposal),
-            with(self.proposer.poll_timeout(now), WakeReason::Proposal),
-            with(self.catch_up.poll_timeout(), WakeReason::CatchUp),
-            with(self.requests.poll_timeout(), WakeReason::Leaving),
-            self.admission.poll_timeout(),
-            self.announcer.poll_timeout(),
-        ]
-        .into_iter()
-        .flatten()
-        .min_by_key(|(at, _)| *at)
+        next.note(Some(self.heartbeat_at), WakeReason::Heartbeat);
+        next.note(self.isolation.poll_timeout(), WakeReason::Isolation);
+        next.note_pair(self.health.poll_timeout());
+        next.note(self.fences.poll_timeout(&self.view, &self.contacts), WakeReason::Fence);
+        next.note(self.fencing.poll_timeout(), WakeReason::Proposal);
+        next.note(self.proposer.poll_timeout(now), WakeReason::Proposal);
+        next.note(self.catch_up.poll_timeout(), WakeReason::CatchUp);
+        next.note(self.requests.poll_timeout(), WakeReason::Leaving);
+        next.note_pair(self.admission.poll_timeout());
+        next.note_pair(self.announcer.poll_timeout());
+        next.get()
     }
 
     /// Whether a probe's result was for one of the machines.

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::comeback::Comeback;
+use crate::config::Timing;
 use crate::event::{State, StopReason};
 use crate::member::Member;
 use crate::message::JoinRefusal;
@@ -33,15 +35,12 @@ pub(super) struct Life {
     random: fastrand::Rng,
     phase: Phase,
     leave_by: Option<Timestamp>,
-    /// It was in a view before, so the next first view is a rejoin.
-    is_rejoining: bool,
-    waits: u32,
+    comeback: Comeback,
     draws: u32,
     /// Members of the last view, beside the seeds the way back.
     neighbours: Vec<SocketAddr>,
-    /// T and the heartbeat interval of the last view, else as configured.
-    member_timeout: Duration,
-    heartbeat_interval: Duration,
+    /// That of the last view, else as configured.
+    timing: Timing,
 }
 
 impl Life {
@@ -52,12 +51,10 @@ impl Life {
             random: fastrand::Rng::with_seed(u64::from_le_bytes(random()?)),
             phase: Phase::Running,
             leave_by: None,
-            is_rejoining: false,
-            waits: 0,
+            comeback: Comeback::new(),
             draws: 0,
             neighbours: Vec::new(),
-            member_timeout: timing.member_timeout,
-            heartbeat_interval: timing.heartbeat_interval,
+            timing,
         })
     }
 
@@ -72,7 +69,7 @@ impl Life {
 
     /// Where the member stands between two incarnations.
     pub(super) const fn state_between(&self) -> State {
-        if self.is_rejoining { State::Excluded } else { State::Joining }
+        if self.comeback.is_out() { State::Excluded } else { State::Joining }
     }
 
     pub(super) const fn is_leaving(&self) -> bool {
@@ -90,24 +87,23 @@ impl Life {
 
     /// Remembers the way back and the cluster's timing.
     pub(super) fn remember(&mut self, view: &View, me: &Member) {
-        self.member_timeout = view.timing().member_timeout;
-        self.heartbeat_interval = view.timing().heartbeat_interval;
-        let others = view.members().iter().map(|m| &m.member).filter(|m| m.id != me.id);
+        self.timing.clone_from(view.timing());
+        let others = view.members().iter().map(|m| &*m.member).filter(|m| m.id != me.id);
         self.neighbours = others.map(|m| m.endpoint.addr).filter(|a| *a != me.endpoint.addr).collect();
     }
 
-    /// Remembers one more address on the way back.
-    pub(super) fn remember_way(&mut self, at: SocketAddr) {
+    /// The node gives way to an older cluster: remembers one more address on the way back.
+    pub(super) fn gives_way(&mut self, at: SocketAddr) {
+        self.comeback.gives_way();
         if !self.neighbours.contains(&at) {
             self.neighbours.push(at);
         }
     }
 
     /// The node is in a view. Says whether it is one after an exclusion.
-    pub(super) const fn joined(&mut self) -> bool {
-        self.waits = 0;
+    pub(super) const fn joined(&mut self, now: Timestamp) -> bool {
         self.draws = 0;
-        std::mem::replace(&mut self.is_rejoining, false)
+        self.comeback.joined(now)
     }
 
     /// The user wants to leave. Says whether the node has to be told: it runs, and was not told before.
@@ -115,7 +111,7 @@ impl Life {
         if self.is_leaving() {
             return false;
         }
-        let timeout = self.setup.config.leave_timeout.unwrap_or(self.member_timeout);
+        let timeout = self.setup.config.leave_timeout.unwrap_or(self.timing.member_timeout);
         self.leave_by = Some(now + timeout + LEAVE_SLACK);
         self.is_running()
     }
@@ -139,10 +135,11 @@ impl Life {
                 Duration::ZERO
             }
             StopReason::Excluded if self.setup.rejoin => {
-                self.is_rejoining = true;
-                self.next_wait()
+                self.comeback.excluded(now, &self.timing, &mut self.random)
             }
-            StopReason::JoinFailed(_) if self.is_rejoining => self.next_wait(),
+            StopReason::JoinFailed(_) if self.comeback.is_out() => {
+                self.comeback.next_try(&self.timing, &mut self.random)
+            }
             _ => return Some(reason),
         };
         self.phase = Phase::Waiting(now + wait);
@@ -167,7 +164,7 @@ impl Life {
         self.phase = Phase::Running;
         let me = self.setup.incarnation()?;
         let mut config = self.setup.config.clone();
-        if self.is_rejoining {
+        if self.comeback.is_out() {
             // Whoever was in a cluster founds another only where all that it knows of are in none.
             config.has_seeds = true;
             let known = u16::try_from(seeds.len().clamp(1, SEEDS_MAX)).expect("clamped");
@@ -179,7 +176,7 @@ impl Life {
 
     /// Seeds of this incarnation: those given, and the way back after an exclusion.
     pub(super) fn with_way_back(&self, mut seeds: Vec<SocketAddr>) -> Vec<SocketAddr> {
-        if self.is_rejoining {
+        if self.comeback.is_out() {
             for neighbour in &self.neighbours {
                 if !seeds.contains(neighbour) {
                     seeds.push(*neighbour);
@@ -187,15 +184,6 @@ impl Life {
             }
         }
         seeds
-    }
-
-    /// At least a heartbeat interval, growing to T, randomised so that many excluded at once do not return at once.
-    fn next_wait(&mut self) -> Duration {
-        self.waits += 1;
-        let least = self.heartbeat_interval;
-        let doubled = least.saturating_mul(1 << self.waits.min(16));
-        let most = doubled.min(self.member_timeout).max(least);
-        least + (most - least).mul_f64(self.random.f64())
     }
 }
 
@@ -228,14 +216,28 @@ mod tests {
         let mut life = life(true);
         let now = Timestamp::from_millis(1000);
         for round in 0..20 {
-            assert_eq!(life.ended(now, StopReason::Excluded), None);
+            let reason = if round == 0 { StopReason::Excluded } else { failed(None) };
+            assert_eq!(life.ended(now, reason), None);
             let wait = life.deadline().since(now);
             let most = Duration::from_millis(if round == 0 { 400 } else { 1000 });
             assert!(wait >= Duration::from_millis(200) && wait <= most, "{wait:?} in round {round}");
             assert!(!life.is_running());
         }
-        assert!(life.joined(), "it was excluded before");
-        assert_eq!(life.waits, 0);
+        assert!(life.joined(now), "it was excluded before");
+        assert!(!life.joined(now));
+    }
+
+    //= docs/protocol.md#vw-24
+    #[test]
+    fn after_a_return_that_did_not_last_the_next_incarnation_waits_six_timeouts_or_more() {
+        let mut life = life(true);
+        let now = Timestamp::from_millis(1000);
+        life.ended(now, StopReason::Excluded);
+        life.joined(now);
+        let soon = now + Duration::from_secs(5);
+        life.ended(soon, StopReason::Excluded);
+        let wait = life.deadline().since(soon);
+        assert!(wait >= Duration::from_secs(6) && wait <= Duration::from_secs(12), "{wait:?}");
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Driver {
     fn tell(&mut self, now: Timestamp, event: Event) {
         let event = match event {
             Event::Stopped { reason } => return self.node_ended(now, reason),
-            Event::Joined { view } if self.life.joined() => Event::Rejoined { view },
+            Event::Joined { view } if self.life.joined(now) => Event::Rejoined { view },
             event => event,
         };
         if matches!(event, Event::Paused { .. }) {

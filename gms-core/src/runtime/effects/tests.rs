@@ -28,6 +28,7 @@ fn head() -> Head {
         flags: Flags::default(),
         number: 1,
         echo: None,
+        quorate_for_ms: None,
     }
 }
 

@@ -318,7 +318,10 @@ async fn malformed_bytes_are_counted_by_cause_and_change_nothing() {
     let m0 = start(&network, 0, builder(0)).await;
     let stranger = network.bind(addr(9));
     let datagram = |bytes: &'static [u8]| Outgoing { to: addr(0), bytes: bytes.into() };
-    let mut batch = vec![datagram(&[]), datagram(&[9, 9, 9]), datagram(&[1, 0x80])];
+    // A head whose view begins with a byte that begins no number.
+    const ILL_NUMBERED: &[u8] =
+        &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 254];
+    let mut batch = vec![datagram(&[]), datagram(&[9, 9, 9]), datagram(ILL_NUMBERED)];
     stranger.send(&mut batch).await.unwrap();
     // Each answer proves a turn after the arrival.
     while m0.gms.stats().dropped.len() < 3 {

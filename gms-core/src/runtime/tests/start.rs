@@ -106,6 +106,7 @@ async fn a_loop_that_dies_leaves_nobody_waiting_and_no_listener() {
         flags: Flags::default(),
         number: 0,
         echo: None,
+        quorate_for_ms: None,
     };
     let body = DatagramBody::NotAMember { view: ViewId(1) };
     encode_datagram(&Datagram { head, body }, &mut bytes).expect("it is small");

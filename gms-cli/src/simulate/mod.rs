@@ -1,0 +1,165 @@
+//! `gms simulate`: clusters in the simulated world, one run or many seeds, and whether the promises held.
+
+mod broken;
+mod interrupt;
+mod many;
+mod one;
+mod plan;
+mod progress;
+mod trace;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::args::SimulateArgs;
+use crate::exit::{Code, Failure};
+use crate::output;
+
+use broken::Broken;
+use interrupt::Interrupt;
+use many::Sum;
+use one::Done;
+use plan::Plan;
+use progress::Progress;
+use trace::TraceFile;
+
+/// `gms simulate`
+pub(crate) fn command(args: &SimulateArgs) -> Result<Code, Failure> {
+    if args.ready.published.as_deref() == Some("list") {
+        let names = plan::names();
+        let lines: Vec<String> = names.iter().map(|(name, asks)| format!("{name:<28} {asks}")).collect();
+        return output::line(&lines.join("\n")).map(|()| Code::Success);
+    }
+    let plan = Plan::of(args)?;
+    if args.output.print_scenario {
+        let scenario = plan.scenario(plan.seed)?;
+        return output::stdout(scenario.to_toml().as_bytes()).map(|()| Code::Success);
+    }
+    let interrupt = Interrupt::watch()?;
+    match plan.seeds {
+        None => single(args, &plan, &interrupt),
+        Some(seeds) => several(args, &plan, seeds, &interrupt),
+    }
+}
+
+fn single(args: &SimulateArgs, plan: &Plan, interrupt: &Interrupt) -> Result<Code, Failure> {
+    let scenario = plan.scenario(plan.seed)?;
+    let checks = plan.checks(plan.seed);
+    let trace = args.output.trace.as_deref().map(TraceFile::create).transpose()?;
+    let whole = scenario.run_for.saturating_add(scenario.heal_for);
+    let steps = u64::try_from(whole.as_millis()).unwrap_or(u64::MAX);
+    let progress = Progress::new(steps, shows_progress(args));
+    let done = one::run(scenario, &checks, trace.as_ref(), interrupt, &progress)?;
+    let took = progress.took();
+    let broken = study(args, plan, plan.seed, done.violation.is_some(), interrupt)?;
+    if args.output.json {
+        let mut report = frame(plan, done.is_ok(), done.is_interrupted, broken.as_ref());
+        join(&mut report, done.json()?);
+        output::line(&report.to_string())?;
+    } else {
+        output::line(&single_text(&done, took))?;
+    }
+    let failed = done.checks.iter().find_map(|(says, found)| Some((says, found.as_ref()?)));
+    let problem = failed.map(|(says, found)| format!("seed {}: {says}: {found}", plan.seed));
+    end(args, broken.as_ref(), problem, done.is_interrupted)
+}
+
+fn single_text(done: &Done, took: std::time::Duration) -> String {
+    let seconds = took.as_secs_f64();
+    let speed = done.report.simulated_ms / 1_000.0 / seconds.max(1e-9);
+    format!("{}\ntook         {seconds:.2} s, {speed:.0} x real time", done.text())
+}
+
+fn several(args: &SimulateArgs, plan: &Plan, seeds: u64, interrupt: &Interrupt) -> Result<Code, Failure> {
+    let progress = Progress::new(seeds, shows_progress(args));
+    let sum: Sum = many::run(plan, interrupt, &progress);
+    let took = progress.took();
+    let seed = sum.broken.unwrap_or(plan.seed);
+    let broken = study(args, plan, seed, sum.broken.is_some(), interrupt)?;
+    let is_ok = sum.broken.is_none() && sum.failed.is_none();
+    let is_interrupted = is_ok && sum.done < seeds;
+    if args.output.json {
+        let mut report = frame(plan, is_ok, is_interrupted, broken.as_ref());
+        join(&mut report, sum.json(plan));
+        output::line(&report.to_string())?;
+    } else {
+        output::line(&sum.text(plan, took))?;
+    }
+    let problem = sum.failed.map(|(seed, text)| format!("seed {seed}: {text}"));
+    end(args, broken.as_ref(), problem, is_interrupted)
+}
+
+const fn shows_progress(args: &SimulateArgs) -> bool {
+    !args.output.json && !args.output.no_progress
+}
+
+/// Looks into a seed that breaks an invariant.
+fn study(
+    args: &SimulateArgs,
+    plan: &Plan,
+    seed: u64,
+    is_broken: bool,
+    interrupt: &Interrupt,
+) -> Result<Option<Broken>, Failure> {
+    if !is_broken {
+        return Ok(None);
+    }
+    let progress = Progress::new(1, shows_progress(args));
+    progress.say("an invariant broke: looking for a smaller scenario that breaks it");
+    let scenario = plan.scenario(seed)?;
+    let outcome = gms_sim::run::run(scenario.clone()).map_err(|error| Failure::fault(error.to_string()))?;
+    let arguments = std::env::args().skip_while(|argument| argument != "simulate").skip(1);
+    let command = broken::command(arguments, plan.workload == "mixed", seed);
+    let broken = outcome.violation.map(|violation| Broken::study(&scenario, &violation, command, interrupt));
+    progress.end();
+    Ok(broken)
+}
+
+/// What every report begins with.
+fn frame(plan: &Plan, is_ok: bool, is_interrupted: bool, broken: Option<&Broken>) -> Value {
+    json!({
+        "ok": is_ok,
+        "interrupted": is_interrupted,
+        "workload": plan.workload,
+        "violation": broken.map(Broken::json),
+    })
+}
+
+fn join(report: &mut Value, more: Value) {
+    if let (Some(report), Value::Object(more)) = (report.as_object_mut(), more) {
+        report.extend(more);
+    }
+}
+
+/// Tells what broke, and with what the program ends.
+fn end(
+    args: &SimulateArgs,
+    broken: Option<&Broken>,
+    problem: Option<String>,
+    is_interrupted: bool,
+) -> Result<Code, Failure> {
+    if let Some(broken) = broken {
+        if !args.output.json {
+            output::line(&broken.text())?;
+        }
+        if let Some(file) = &args.output.save {
+            save(file, &broken.scenario())?;
+        }
+        return Err(Failure::fault(broken.sentence()));
+    }
+    match problem {
+        Some(problem) => Err(Failure::fault(problem)),
+        None if is_interrupted => Ok(Code::Interrupted),
+        None => Ok(Code::Success),
+    }
+}
+
+fn save(file: &Path, scenario: &str) -> Result<(), Failure> {
+    std::fs::write(file, scenario).map_err(|error| {
+        Failure::fault(format!("--save {} can't be written ({error}): name another file", file.display()))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,381 @@
+//! A run's description: members, network, faults and their times. A scenario and a seed define a run.
+
+mod file;
+pub(crate) mod values;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use gms_core::config::HeartbeatRecipients;
+use gms_core::member::Weight;
+use serde::{Deserialize, Serialize};
+
+use crate::network::{HOSTS_MAX, Host, Link, Squatter, StreamMode};
+
+pub use values::parse_share;
+
+/// One thing that happens to the world.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A process starts on a host on which none runs.
+    Start {
+        /// Where.
+        host: Host,
+    },
+    /// SIGKILL: the process is gone, its host refuses.
+    Crash {
+        /// Where.
+        host: Host,
+    },
+    /// SIGKILL and a start at once, on the same port or on another one.
+    Restart {
+        /// Where.
+        host: Host,
+        /// On another port.
+        #[serde(default)]
+        elsewhere: bool,
+    },
+    /// SIGSTOP.
+    Stop {
+        /// Where.
+        host: Host,
+    },
+    /// SIGCONT: everything that queued up is read first.
+    Continue {
+        /// Where.
+        host: Host,
+    },
+    /// The process's loop runs only for a share of each period; 1 ends it.
+    Starve {
+        /// Where.
+        host: Host,
+        /// The share, above 0 up to 1.
+        #[serde(deserialize_with = "values::share")]
+        share: f64,
+        /// Length of a period.
+        #[serde(with = "humantime_serde")]
+        period: Duration,
+    },
+    /// The machine sleeps, and is off the network, for a while.
+    Suspend {
+        /// Which.
+        host: Host,
+        /// How long.
+        #[serde(with = "humantime_serde", rename = "for")]
+        span: Duration,
+    },
+    /// The process's clock runs faster (or slower, below 0) than the world's.
+    Drift {
+        /// Where.
+        host: Host,
+        /// Parts per million.
+        ppm: i32,
+    },
+    /// The wall clock jumps.
+    JumpWallClock {
+        /// Where.
+        host: Host,
+        /// By how many seconds.
+        seconds: i64,
+    },
+    /// The member leaves gracefully.
+    Leave {
+        /// Where.
+        host: Host,
+    },
+    /// An operator at one member removes another.
+    Expel {
+        /// Whom.
+        host: Host,
+        /// Where the operator sits.
+        by: Host,
+    },
+    /// The application's watchdog says that it does not work, or does again.
+    Sick {
+        /// Where.
+        host: Host,
+        /// Whether it does not work.
+        sick: bool,
+    },
+    /// Nothing passes in one direction.
+    Cut {
+        /// From this host.
+        from: Host,
+        /// To this one.
+        to: Host,
+    },
+    /// Nothing passes between groups; hosts in none are in the first.
+    Partition {
+        /// The groups.
+        #[serde(deserialize_with = "values::groups")]
+        groups: Vec<Vec<Host>>,
+    },
+    /// The host is off the network, silent.
+    Down {
+        /// Which.
+        host: Host,
+    },
+    /// The host is on the network again.
+    Up {
+        /// Which.
+        host: Host,
+    },
+    /// Share of packets lost everywhere.
+    Loss {
+        /// The share, 0 to 1.
+        #[serde(deserialize_with = "values::share")]
+        share: f64,
+    },
+    /// Share of packets lost on the way to and from one host.
+    HostLoss {
+        /// Which.
+        host: Host,
+        /// On the way to it, 0 to 1.
+        #[serde(default, deserialize_with = "values::share")]
+        inward: f64,
+        /// On the way from it, 0 to 1.
+        #[serde(default, deserialize_with = "values::share")]
+        outward: f64,
+    },
+    /// All of a host's packets in one direction are lost, then none, in turn.
+    FlipFlop {
+        /// Which.
+        host: Host,
+        /// Length of each phase; the lossy one comes first.
+        #[serde(with = "humantime_serde")]
+        period: Duration,
+        /// How long it goes on.
+        #[serde(with = "humantime_serde", rename = "for")]
+        span: Duration,
+        /// Packets to the host, or from it.
+        #[serde(default)]
+        outward: bool,
+    },
+    /// What one direction between two hosts does.
+    Link {
+        /// From this host.
+        from: Host,
+        /// To this one.
+        to: Host,
+        /// What it does.
+        link: Link,
+    },
+    /// What all links do that have nothing of their own.
+    Links {
+        /// What they do.
+        link: Link,
+    },
+    /// What connections to and from a host do.
+    Streams {
+        /// Which.
+        host: Host,
+        /// What they do.
+        mode: StreamMode,
+    },
+    /// A firewall refuses connections in the host's name, or ends to.
+    Reject {
+        /// Which.
+        host: Host,
+        /// Whether it does.
+        on: bool,
+    },
+    /// Another program takes the port of a process that is gone.
+    Squat {
+        /// Where.
+        host: Host,
+        /// What it does with connections.
+        squatter: Squatter,
+    },
+    /// The network works, stopped and starved processes run again, sick ones are well.
+    Heal,
+}
+
+/// A fault and its time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Step {
+    /// When, from the beginning of the run's first phase.
+    pub at: Duration,
+    /// What.
+    pub fault: Fault,
+}
+
+/// How a run begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// All members are in one view when time begins to count.
+    #[default]
+    Formed,
+    /// All processes start when time begins to count.
+    Together,
+}
+
+/// A run's description. [`Scenario::from_toml`] and [`Scenario::to_toml`] read and write it as a file.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Scenario {
+    /// Processes that start at the beginning, on hosts 0, 1, 2, …
+    pub members: usize,
+    /// How many of the first hosts are seeds of all.
+    pub seeds: usize,
+    /// The run's seed.
+    #[serde(with = "values::seed")]
+    pub seed: u64,
+    /// T.
+    #[serde(with = "humantime_serde")]
+    pub member_timeout: Duration,
+    /// Who gets heartbeats. None: the default.
+    #[serde(with = "values::recipients", skip_serializing_if = "Option::is_none")]
+    pub heartbeat_recipients: Option<HeartbeatRecipients>,
+    /// How the run begins.
+    pub start: Start,
+    /// Length of the first phase, in which faults happen and safety must hold.
+    #[serde(with = "humantime_serde", rename = "for")]
+    pub run_for: Duration,
+    /// Longest time of the second phase, in which everything works again and progress must follow; zero: none.
+    #[serde(with = "humantime_serde", rename = "heal")]
+    pub heal_for: Duration,
+    /// Whether excluded members come back as new incarnations.
+    pub rejoin: bool,
+    /// Hosts whose members come last in office.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub not_eligible: BTreeSet<Host>,
+    /// The network.
+    pub network: Link,
+    /// Weights of members on these hosts; 10 on all others.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub weights: BTreeMap<Host, u8>,
+    /// The faults.
+    #[serde(skip)]
+    pub faults: Vec<Step>,
+}
+
+impl Default for Scenario {
+    /// Five members for a minute in which nothing happens.
+    fn default() -> Self {
+        Self {
+            members: 5,
+            seeds: 3,
+            seed: 0,
+            member_timeout: Duration::from_secs(5),
+            heartbeat_recipients: None,
+            start: Start::Formed,
+            run_for: Duration::from_secs(60),
+            heal_for: Duration::ZERO,
+            rejoin: true,
+            network: Link::default(),
+            weights: BTreeMap::new(),
+            not_eligible: BTreeSet::new(),
+            faults: Vec::new(),
+        }
+    }
+}
+
+/// What is wrong with a scenario.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScenarioError {
+    /// A value is out of bounds.
+    #[error("{0}")]
+    Value(String),
+    /// The file is no scenario.
+    #[error("{0}")]
+    File(String),
+}
+
+impl Scenario {
+    /// Checks all values.
+    ///
+    /// # Errors
+    ///
+    /// The first that is out of bounds, with what to do.
+    pub fn validate(&self) -> Result<(), ScenarioError> {
+        let wrong = |text: String| Err(ScenarioError::Value(text));
+        if self.members == 0 || self.members > HOSTS_MAX {
+            return wrong(format!("members is {}: a cluster has 1 to {HOSTS_MAX}", self.members));
+        }
+        if self.seeds == 0 || self.seeds > 1_000 {
+            return wrong(format!("seeds is {}: between 1 and 1000", self.seeds));
+        }
+        if let Some(fault) = self.network.fault() {
+            return wrong(format!("network: {fault}"));
+        }
+        if let Some((host, weight)) = self.weights.iter().find(|(_, weight)| Weight::new(**weight).is_none())
+        {
+            return wrong(format!("weight of host {host} is {weight}: at most {}", Weight::MAX));
+        }
+        if self.run_for > Duration::from_secs(1_000 * 3_600) {
+            return wrong(format!("for is {:?}: at most 1000h", self.run_for));
+        }
+        crate::process::timing(self).map_err(ScenarioError::Value)?;
+        for step in &self.faults {
+            if let Some(fault) = fault_of(&step.fault) {
+                return wrong(format!("fault at {:?}: {fault}", step.at));
+            }
+            if step.at > self.run_for {
+                return wrong(format!("fault at {:?}: the run ends at {:?}", step.at, self.run_for));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with a fault's values, if anything.
+fn fault_of(fault: &Fault) -> Option<String> {
+    if let Some(host) = hosts_of(fault).into_iter().find(|host| *host >= HOSTS_MAX) {
+        return Some(format!("host is {host}: below {HOSTS_MAX}"));
+    }
+    let share = |name: &str, value: f64| {
+        (!(0.0..=1.0).contains(&value)).then(|| format!("{name} is {value}: a share lies between 0 and 1"))
+    };
+    match fault {
+        Fault::Loss { share: value } => share("share", *value),
+        Fault::HostLoss { inward, outward, .. } => {
+            share("inward", *inward).or_else(|| share("outward", *outward))
+        }
+        Fault::Starve { share: value, period, .. } => {
+            let none = (*value <= 0.0).then(|| format!("share is {value}: stop the process instead"));
+            let short =
+                (*period < Duration::from_millis(1)).then(|| format!("period is {period:?}: at least 1ms"));
+            none.or(short).or_else(|| share("share", *value))
+        }
+        Fault::FlipFlop { period, .. } if *period < Duration::from_millis(1) => {
+            Some(format!("period is {period:?}: at least 1ms"))
+        }
+        Fault::Drift { ppm, .. } if ppm.unsigned_abs() > 500_000 => {
+            Some(format!("ppm is {ppm}: at most 500000 either way"))
+        }
+        Fault::Link { link, .. } | Fault::Links { link } => link.fault(),
+        _ => None,
+    }
+}
+
+/// The hosts that a fault names.
+fn hosts_of(fault: &Fault) -> Vec<Host> {
+    match fault {
+        Fault::Start { host }
+        | Fault::Crash { host }
+        | Fault::Restart { host, .. }
+        | Fault::Stop { host }
+        | Fault::Continue { host }
+        | Fault::Suspend { host, .. }
+        | Fault::JumpWallClock { host, .. }
+        | Fault::Leave { host }
+        | Fault::Sick { host, .. }
+        | Fault::Down { host }
+        | Fault::Up { host }
+        | Fault::Streams { host, .. }
+        | Fault::Reject { host, .. }
+        | Fault::Squat { host, .. }
+        | Fault::Starve { host, .. }
+        | Fault::Drift { host, .. }
+        | Fault::HostLoss { host, .. }
+        | Fault::FlipFlop { host, .. } => vec![*host],
+        Fault::Expel { host, by } => vec![*host, *by],
+        Fault::Cut { from, to } | Fault::Link { from, to, .. } => vec![*from, *to],
+        Fault::Partition { groups } => groups.concat(),
+        Fault::Loss { .. } | Fault::Links { .. } | Fault::Heal => Vec::new(),
+    }
+}

@@ -1,0 +1,95 @@
+//! How a run is watched: everything that happens at a process is shown to observers, with the world beside it.
+
+use std::fmt;
+
+use gms_core::Timestamp;
+use gms_core::runtime::StepKind;
+
+use crate::network::Network;
+use crate::process::Process;
+use crate::scenario::{Fault, Scenario};
+use crate::truth::Truth;
+
+/// The world at one moment, as observers see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    /// The world's time.
+    pub now: Timestamp,
+    /// When the first phase began: times of faults count from there.
+    pub began: Timestamp,
+    /// All processes that ever were, in the order of their start.
+    pub processes: &'a [Process],
+    /// The network.
+    pub network: &'a Network,
+    /// What really happened, which no member knows.
+    pub truth: &'a Truth,
+    /// The run's description.
+    pub scenario: &'a Scenario,
+    /// Everything that is on its way or planned: packets, timers, faults.
+    pub queued: usize,
+}
+
+impl Look<'_> {
+    /// The process with this member id.
+    pub fn process_of(&self, id: &gms_core::MemberId) -> Option<usize> {
+        self.truth.process_of(id)
+    }
+}
+
+/// Somebody who watches a run. An error ends it.
+pub trait Observer: fmt::Debug {
+    /// What the observer protects, as a sentence: `no number names two views`.
+    fn name(&self) -> &'static str;
+
+    /// Something happened at process `by`.
+    ///
+    /// # Errors
+    ///
+    /// What is broken, as a sentence with names and times.
+    fn step(&mut self, look: Look<'_>, by: usize, kind: &StepKind<'_>) -> Result<(), String> {
+        let (_, _, _) = (look, by, kind);
+        Ok(())
+    }
+
+    /// A fault was applied.
+    fn inflicted(&mut self, look: Look<'_>, fault: &Fault) {
+        let (_, _) = (look, fault);
+    }
+
+    /// Process `by` has handled one input or timeout, with so many outputs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Observer::step`].
+    fn handled(&mut self, look: Look<'_>, by: usize, outputs: usize) -> Result<(), String> {
+        let (_, _, _) = (look, by, outputs);
+        Ok(())
+    }
+
+    /// The run ended as planned.
+    ///
+    /// # Errors
+    ///
+    /// As [`Observer::step`].
+    fn end(&mut self, look: Look<'_>) -> Result<(), String> {
+        let _ = look;
+        Ok(())
+    }
+}
+
+/// An invariant that a run broke.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// What it protects.
+    pub invariant: &'static str,
+    /// When, in the world's time.
+    pub at: Timestamp,
+    /// What happened.
+    pub text: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "broken at {:?}: {}: {}", self.at, self.invariant, self.text)
+    }
+}

@@ -1,0 +1,119 @@
+//! The mixed workload: hundreds of bad days, drawn from seeds. Safety must hold all the time, and progress follow.
+//!
+//! `GMS_SIM_SEED=7` runs one seed, `GMS_SIM_SEEDS=5000` so many from 0 on.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gms_sim::journal::Journal;
+use gms_sim::{mixed, run, shrink};
+
+/// Seeds run unless the environment says otherwise.
+const SEEDS: u64 = 200;
+/// Seeds beyond those that broke something while this was built, and stay tests.
+const FOUND: [u64; 16] =
+    [204, 276, 306, 828, 1066, 1099, 1301, 1834, 2061, 2419, 2488, 3406, 4111, 4410, 4811, 5119];
+/// Every so many seeds run twice, and must do the same twice.
+const TWICE_EVERY: u64 = 40;
+/// Lines of the trace shown where something breaks.
+const LINES: usize = 60;
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|error| panic!("{name} is `{text}`: {error}")))
+}
+
+#[test]
+fn no_bad_day_breaks_an_invariant_and_all_of_them_heal() {
+    let seeds: Vec<u64> = match (number("GMS_SIM_SEED"), number("GMS_SIM_SEEDS")) {
+        (Some(seed), _) => vec![seed],
+        (None, Some(many)) => (0..many).collect(),
+        (None, None) => (0..SEEDS).chain(FOUND).collect(),
+    };
+    let failures = in_parallel(&seeds, |seed| {
+        let outcome = run::run(mixed::scenario(seed));
+        let broken = match &outcome {
+            Ok(outcome) => outcome.violation.is_some(),
+            Err(_) => true,
+        };
+        broken.then(|| describe(seed))
+    });
+    assert!(
+        failures.is_empty(),
+        "{} of {} seeds failed\n{}",
+        failures.len(),
+        seeds.len(),
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn a_seed_does_the_same_every_time() {
+    let seeds: Vec<u64> = (0..SEEDS).step_by(TWICE_EVERY as usize).collect();
+    let failures = in_parallel(&seeds, |seed| {
+        let digest = |_| {
+            let mut journal = Journal::with_digest(0);
+            run::run_watched(mixed::scenario(seed), &mut journal).expect("a valid scenario");
+            journal.digest()
+        };
+        let [first, second] = [1, 2].map(digest);
+        assert!(!first.is_empty());
+        (first != second).then(|| first_difference(seed))
+    });
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Runs `test` for all seeds on all processors; stops taking new ones after the first failures.
+fn in_parallel(seeds: &[u64], test: impl Fn(u64) -> Option<String> + Sync) -> Vec<String> {
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let Some(failure) = test(*seed) else { continue };
+                    failures.lock().expect("no thread panics").push(failure);
+                    next.fetch_add(seeds.len(), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    failures.into_inner().expect("no thread panics")
+}
+
+/// What broke, as small as it gets, and how it came to that.
+fn describe(seed: u64) -> String {
+    let scenario = mixed::scenario(seed);
+    let profile = mixed::Profile::of(seed);
+    let violation = match run::run(scenario.clone()) {
+        Ok(outcome) => outcome.violation.expect("it broke a moment ago"),
+        Err(error) => return format!("seed {seed} ({profile:?}): {error}"),
+    };
+    let small = shrink::shrink(&scenario, &violation, &|| true);
+    let mut journal = Journal::of_last(LINES);
+    let again = run::run_watched(small.scenario.clone(), &mut journal).expect("it ran before");
+    let trace = journal.lines().join("\n");
+    format!(
+        "seed {seed} ({profile:?}): {violation}\n\
+         replay: gms simulate --mixed --seed {seed}, or GMS_SIM_SEED={seed} cargo test -p gms-sim --test mixed\n\
+         after {} runs, smaller: {}\n{}\nlast steps:\n{trace}\n",
+        small.runs,
+        again.violation.map(|violation| violation.to_string()).unwrap_or_default(),
+        small.scenario.to_toml(),
+    )
+}
+
+/// The first step in which two runs of a seed differ.
+fn first_difference(seed: u64) -> String {
+    let lines = || {
+        let mut journal = Journal::of_last(usize::MAX);
+        run::run_watched(mixed::scenario(seed), &mut journal).expect("a valid scenario");
+        journal.lines()
+    };
+    let (first, second) = (lines(), lines());
+    let differ =
+        first.iter().zip(&second).position(|(a, b)| a != b).unwrap_or_else(|| first.len().min(second.len()));
+    let at = |lines: &[String]| lines.get(differ).cloned().unwrap_or_else(|| String::from("nothing"));
+    format!("seed {seed} differs from itself in step {differ}:\n{}\n{}", at(&first), at(&second))
+}

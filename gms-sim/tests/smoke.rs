@@ -1,0 +1,19 @@
+//! The world itself: it forms clusters, faults do what they say, and a run is the same every time.
+
+use std::time::Duration;
+
+use gms_sim::{Fault, Scenario, Step, run};
+
+fn at(seconds: u64, fault: Fault) -> Step {
+    Step { at: Duration::from_secs(seconds), fault }
+}
+
+#[test]
+fn a_crashed_member_is_out_of_all_views() {
+    let faults = vec![at(2, Fault::Crash { host: 3 })];
+    let scenario = Scenario { members: 5, run_for: Duration::from_secs(30), faults, ..Scenario::default() };
+    let outcome = run::run(scenario).unwrap();
+    assert_eq!(outcome.violation, None);
+    assert!(outcome.world.is_in_one_view(4), "{:?}", outcome.metrics);
+    assert_eq!(outcome.metrics.detections.len(), 4);
+}
