@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Mutated inputs for a decoder, and for a node, which takes a hundred times longer over one. The fuzzers run more;
 /// these find what breaks at once.
@@ -22,13 +21,6 @@ type Target = fn(&[u8]);
 
 const TARGETS: [(&str, Target); 3] =
     [("datagram", fuzz::datagram), ("frame", fuzz::frame), ("node", fuzz::node)];
-
-/// The memory of a target is that of the whole process: one test at a time.
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn folder(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target)
@@ -49,6 +41,7 @@ fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Runs a target; where it panics, says on which input.
+#[allow(clippy::print_stderr, reason = "the input is what whoever looks for the cause needs")]
 fn run(target: Target, name: &str, bytes: &[u8]) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| target(bytes))) {
         eprintln!("the input was {name}, in hex: {}", hex(bytes));
@@ -62,7 +55,6 @@ fn hex(bytes: &[u8]) -> String {
 
 #[test]
 fn every_input_of_the_corpora_passes() {
-    let _turn = turn();
     for (target, check) in TARGETS {
         let inputs = corpus(target);
         assert!(inputs.len() >= fuzz::seeds::of(target).len(), "the corpus of {target} is not there");
@@ -106,7 +98,6 @@ fn mutated_lives_of_a_node_pass() {
 }
 
 fn mutate(name: &str, target: Target, inputs: usize) {
-    let _turn = turn();
     let corpus = corpus(name);
     let mut rng = fastrand::Rng::with_seed(0x6d73_6731);
     for number in 0..inputs {
@@ -148,7 +139,6 @@ fn mutated(corpus: &[(String, Vec<u8>)], rng: &mut fastrand::Rng) -> Vec<u8> {
 
 #[test]
 fn the_same_input_gives_the_same_outputs() {
-    let _turn = turn();
     for (name, bytes) in corpus("node") {
         assert_eq!(fuzz::replay(&bytes), fuzz::replay(&bytes), "corpus/node/{name}");
     }
@@ -156,7 +146,6 @@ fn the_same_input_gives_the_same_outputs() {
 
 #[test]
 fn the_corpus_gives_a_node_every_kind_of_message() {
-    let _turn = turn();
     let mut given = BTreeSet::new();
     for (_, bytes) in corpus("node") {
         given.extend(fuzz::replay(&bytes).kinds);
@@ -172,7 +161,6 @@ fn the_corpus_gives_a_node_every_kind_of_message() {
 /// The stories would say nothing if the operations had changed under them.
 #[test]
 fn stories_come_to_their_end() {
-    let _turn = turn();
     let seeds = fuzz::seeds::of("node");
     let views_of = |story: &str| {
         let name = format!("seed-story-{story}");

@@ -284,7 +284,9 @@ impl Proposer {
         let seen = self.highest.max(votes.promised);
         let mut ballot = Ballot { round: seen.map_or(1, |b| b.round.max(1)), place };
         if seen.is_some_and(|b| b >= ballot) {
-            ballot.round += 1;
+            // Only a false word brings the rounds to their end. A ballot used twice would be worse than none.
+            let Some(round) = ballot.round.checked_add(1) else { return self.stand_down() };
+            ballot.round = round;
         }
         self.highest = Some(ballot);
         self.collect_until = None;

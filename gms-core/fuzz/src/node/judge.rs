@@ -83,7 +83,7 @@ impl Judge {
     }
 
     /// An input is about to be handed in.
-    pub fn handle_input(&mut self, _now: Timestamp, node: &Node, input: &Input) {
+    pub fn handle_input(&mut self, node: &Node, input: &Input) {
         self.spent = None;
         match input {
             Input::Datagram { datagram, .. } => {

@@ -205,7 +205,7 @@ impl<'a> Stage<'a> {
 
     /// Hands the node one input.
     pub fn feed(&mut self, input: Input) {
-        self.judge.handle_input(self.now, &self.node, &input);
+        self.judge.handle_input(&self.node, &input);
         let from = match &input {
             Input::Datagram { from, .. } => Some(*from),
             _ => None,

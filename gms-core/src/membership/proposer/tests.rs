@@ -169,6 +169,17 @@ fn a_change_that_does_not_apply_to_the_base_is_not_taken_over() {
 }
 
 #[test]
+fn where_no_round_is_left_nothing_is_proposed_and_no_ballot_used_again() {
+    let mut desk = Desk::successor();
+    desk.sends(100);
+    let last = Ballot { round: u32::MAX, place: 0 };
+    desk.refused(Ballot { round: 1, place: 1 }, &Refusal::Promised(last));
+    assert_eq!(desk.sends(1_000), []);
+    assert_eq!(desk.sends(2_000), []);
+    assert_eq!(desk.proposer.poll_timeout(at(2_000)), None);
+}
+
+#[test]
 fn promises_of_another_ballot_count_for_nothing() {
     let mut desk = Desk::successor();
     desk.sends(100);
