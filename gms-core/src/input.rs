@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use crate::evidence::ProbeOutcome;
 use crate::member::MemberId;
 use crate::message::{CheckRequest, Datagram, Frame};
-use crate::output::{FrameToken, ProbeId};
+use crate::output::{FrameToken, ProbeId, WatchId};
 use crate::time::Timestamp;
 
 /// Names an incoming connection on which a frame arrived, so that the answer goes back on it.
@@ -42,6 +42,19 @@ pub enum SendFailure {
     /// It failed on this side: no file descriptor, no local address, forbidden.
     #[error("failed locally")]
     Local,
+}
+
+/// How a watch connection ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum WatchEnd {
+    /// The other end said goodbye: it closes in order, nobody died.
+    Goodbye,
+    /// It closed or was reset without a goodbye.
+    Broken,
+    /// It could not be opened: ECONNREFUSED, and nothing else.
+    Refused,
+    /// It could not be opened for another reason: no answer, no way, no descriptor.
+    Failed,
 }
 
 /// One thing that happened outside.
@@ -85,6 +98,19 @@ pub enum Input {
         probe: ProbeId,
         /// How.
         outcome: ProbeOutcome,
+    },
+    /// A watch connection ended, or could not be opened.
+    WatchEnded {
+        /// Which.
+        watch: WatchId,
+        /// How.
+        end: WatchEnd,
+    },
+    /// The network says that a datagram sent to this address found nobody. A hint: its rate is limited, and anybody
+    /// can forge it.
+    Unreachable {
+        /// Where the datagram went.
+        to: SocketAddr,
     },
     /// A checker asks on a fresh connection.
     CheckAsked {

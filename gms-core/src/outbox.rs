@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::input::{CheckHandle, CommandToken, ReplyHandle};
 use crate::member::{MemberId, ShortId};
 use crate::message::{CheckAnswer, DatagramBody, FrameBody};
-use crate::output::{CheckTarget, CommandResult, Destination, FrameToken, ProbeId};
+use crate::output::{CheckTarget, CommandResult, Destination, FrameToken, ProbeId, WatchId};
 
 /// One thing that a sub-machine wants done.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,6 +26,10 @@ pub(crate) enum Action {
     StartProbe { probe: ProbeId, target: CheckTarget, deadline: Duration },
     /// As [`Output::StopProbe`](crate::Output::StopProbe).
     StopProbe { probe: ProbeId },
+    /// As [`Output::StartWatch`](crate::Output::StartWatch).
+    StartWatch { watch: WatchId, address: SocketAddr },
+    /// As [`Output::StopWatch`](crate::Output::StopWatch).
+    StopWatch { watch: WatchId },
     /// As [`Output::AnswerCheck`](crate::Output::AnswerCheck).
     AnswerCheck { handle: CheckHandle, answer: CheckAnswer },
     /// As [`Output::Event`](crate::Output::Event).
@@ -42,6 +46,7 @@ const ACTIONS_KEPT: usize = 64;
 pub(crate) struct Outbox {
     actions: VecDeque<Action>,
     last_probe: u64,
+    last_watch: u64,
     last_token: u64,
 }
 
@@ -87,6 +92,19 @@ impl Outbox {
     /// The probe's result is not wanted any more.
     pub(crate) fn stop_probe(&mut self, probe: ProbeId) {
         self.actions.push_back(Action::StopProbe { probe });
+    }
+
+    /// A watch connection; its end comes under the name returned.
+    pub(crate) fn start_watch(&mut self, address: SocketAddr) -> WatchId {
+        self.last_watch += 1;
+        let watch = WatchId(self.last_watch);
+        self.actions.push_back(Action::StartWatch { watch, address });
+        watch
+    }
+
+    /// The watch connection is not wanted any more.
+    pub(crate) fn stop_watch(&mut self, watch: WatchId) {
+        self.actions.push_back(Action::StopWatch { watch });
     }
 
     /// An answer to an incoming check.

@@ -16,6 +16,10 @@ pub struct FrameToken(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ProbeId(pub u64);
 
+/// Names a watch connection.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct WatchId(pub u64);
+
 /// Where a frame goes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Destination {
@@ -83,6 +87,19 @@ pub enum Output {
     StopProbe {
         /// Which.
         probe: ProbeId,
+    },
+    /// Open a connection to a member's check address and keep it open; report
+    /// [`Input::WatchEnded`](crate::Input::WatchEnded) when it ends or can't be opened.
+    StartWatch {
+        /// Names it in the report.
+        watch: WatchId,
+        /// Where to.
+        address: SocketAddr,
+    },
+    /// The watch connection is not wanted any more: close it; nothing is reported.
+    StopWatch {
+        /// Which.
+        watch: WatchId,
     },
     /// Answer an incoming check.
     AnswerCheck {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::input::{CheckHandle, ReplyHandle, SendFailure};
+use crate::input::{CheckHandle, ReplyHandle, SendFailure, WatchEnd};
 use crate::member::Endpoint;
 use crate::output::Destination;
 use crate::time::Timestamp;
@@ -46,6 +46,12 @@ pub enum Incoming {
         handle: CheckHandle,
         /// The question's bytes, without the length.
         bytes: Bytes,
+    },
+    /// The network says that a datagram sent to this address found nobody (ICMP port unreachable, read from the
+    /// socket's error queue). Transports that can't see it never say it.
+    Unreachable {
+        /// Where the datagram went.
+        to: SocketAddr,
     },
 }
 
@@ -160,6 +166,15 @@ pub trait Transport: Send + Sync + 'static {
 
     /// Answers a question that arrived as [`Incoming::Check`]. Unknown handles are ignored.
     async fn answer_check(&self, handle: CheckHandle, answer: Bytes);
+
+    /// Opens a connection to `address` and keeps it open; returns when it ends or can't be opened. Dropping the future
+    /// closes it. The other end's transport says goodbye on it when it is closed in order.
+    ///
+    /// A transport that has no such connection never returns: nothing is lost but speed.
+    async fn watch(&self, address: SocketAddr) -> WatchEnd {
+        let _ = address;
+        std::future::pending().await
+    }
 
     /// Counters.
     fn stats(&self) -> TransportStats;

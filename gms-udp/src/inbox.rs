@@ -46,6 +46,7 @@ impl Room {
     pub(crate) fn take(&mut self, incoming: &Incoming) {
         match incoming {
             Incoming::Datagram { .. } => self.datagrams = self.datagrams.saturating_sub(1),
+            Incoming::Unreachable { .. } => {}
             Incoming::Check { .. } => self.checks = self.checks.saturating_sub(1),
             Incoming::Frame { bytes, .. } => {
                 self.frames = self.frames.saturating_sub(1);

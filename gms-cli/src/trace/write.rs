@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use gms_core::event::Event;
 use gms_core::evidence::ProbeOutcome;
-use gms_core::input::SendFailure;
+use gms_core::input::{SendFailure, WatchEnd};
 use gms_core::member::{Member, MemberId, ShortId};
 use gms_core::message::{CheckAnswer, Datagram, Frame, FrameBody, Head};
 use gms_core::output::{CheckTarget, Destination};
@@ -94,6 +94,13 @@ impl<L: Lines + Send + 'static> TraceSink for JsonTrace<L> {
             StepKind::FrameFailed { to, name, failure } => failed(&step, *to, name, *failure),
             StepKind::ProbeStarted { target } => self.probe(&step, target, None),
             StepKind::ProbeDone { target, outcome } => self.probe(&step, target, Some(*outcome)),
+            StepKind::WatchStarted { address } => self.at_address(&step, "watch", *address),
+            StepKind::WatchEnded { address, end } => {
+                let mut object = self.at_address(&step, "watch_ended", *address);
+                put(&mut object, "end", end_name(*end));
+                object
+            }
+            StepKind::Unreachable { to } => self.at_address(&step, "unreachable", *to),
             StepKind::CheckAsked { from, request } => {
                 let mut object = begin(&step, "check_asked");
                 put(&mut object, "peer_addr", from.to_string());
@@ -170,6 +177,12 @@ impl<L: Lines> JsonTrace<L> {
         object
     }
 
+    fn at_address(&self, step: &TraceStep<'_>, word: &str, address: SocketAddr) -> Object {
+        let mut object = begin(step, word);
+        put(&mut object, "peer_addr", address.to_string());
+        object
+    }
+
     fn answered(&self, step: &TraceStep<'_>, answer: CheckAnswer) -> Object {
         let mut object = begin(step, "check_answered");
         let word = match answer {
@@ -190,6 +203,15 @@ impl<L: Lines> JsonTrace<L> {
             object.extend(fields);
         }
         object
+    }
+}
+
+const fn end_name(end: WatchEnd) -> &'static str {
+    match end {
+        WatchEnd::Goodbye => "goodbye",
+        WatchEnd::Broken => "broken",
+        WatchEnd::Refused => "refused",
+        WatchEnd::Failed => "failed",
     }
 }
 

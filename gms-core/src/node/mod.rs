@@ -360,6 +360,8 @@ impl Node {
             Input::Command(_)
             | Input::FrameSent { .. }
             | Input::ProbeDone { .. }
+            | Input::WatchEnded { .. }
+            | Input::Unreachable { .. }
             | Input::CheckAsked { .. } => {}
         }
     }

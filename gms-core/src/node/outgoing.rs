@@ -69,6 +69,8 @@ impl Node {
                     Output::StartProbe { probe, target, deadline }
                 }
                 Action::StopProbe { probe } => Output::StopProbe { probe },
+                Action::StartWatch { watch, address } => Output::StartWatch { watch, address },
+                Action::StopWatch { watch } => Output::StopWatch { watch },
                 Action::AnswerCheck { handle, answer } => Output::AnswerCheck { handle, answer },
                 Action::Event(event) => Output::Event(event),
                 Action::CommandDone { token, result } => Output::CommandDone { token, result },

@@ -251,6 +251,10 @@ impl Driver {
                 self.trace.record(now, &self.me, StepKind::ReceivedFrame { from, frame: &frame });
                 Input::Frame { from, reply, received_at: received_at.min(now), frame }
             }
+            Incoming::Unreachable { to } => {
+                self.trace.record(now, &self.me, StepKind::Unreachable { to });
+                Input::Unreachable { to }
+            }
             Incoming::Check { from, handle, bytes } => {
                 let request = codec::decode_check_request(&bytes)?;
                 self.trace.record(now, &self.me, StepKind::CheckAsked { from, request: &request });
@@ -268,6 +272,10 @@ impl Driver {
                     self.shared.counters.frames_failed.add_one();
                     self.trace.record(now, &self.me, StepKind::FrameFailed { to, name, failure });
                     Input::FrameFailed { token, failure }
+                }
+                Report::WatchEnded { watch, address, end } => {
+                    self.trace.record(now, &self.me, StepKind::WatchEnded { address, end });
+                    Input::WatchEnded { watch, end }
                 }
                 Report::ProbeDone { probe, target, outcome } => {
                     self.trace.record(now, &self.me, StepKind::ProbeDone { target: &target, outcome });

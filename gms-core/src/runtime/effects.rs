@@ -12,9 +12,9 @@ use tokio::time::timeout;
 
 use crate::codec::{self, EncodeError};
 use crate::evidence::ProbeOutcome;
-use crate::input::{CheckHandle, SendFailure};
+use crate::input::{CheckHandle, SendFailure, WatchEnd};
 use crate::message::{CheckAnswer, CheckRequest, Datagram, Frame};
-use crate::output::{CheckTarget, Destination, FrameToken, ProbeId};
+use crate::output::{CheckTarget, Destination, FrameToken, ProbeId, WatchId};
 use crate::transport::{Outgoing, ProbeReply, Transport, TransportError};
 
 /// Most frames on their way at once: a proposal to each member of the largest view, twice.
@@ -35,6 +35,8 @@ pub(super) enum Report {
     FrameFailed { token: FrameToken, to: Destination, name: &'static str, failure: SendFailure },
     /// A probe ended.
     ProbeDone { probe: ProbeId, target: CheckTarget, outcome: ProbeOutcome },
+    /// A watch connection ended.
+    WatchEnded { watch: WatchId, address: SocketAddr, end: WatchEnd },
 }
 
 /// How a task beside the loop ended.
@@ -50,6 +52,10 @@ enum Done {
         probe: ProbeId,
         reply: ProbeReply,
     },
+    Watch {
+        watch: WatchId,
+        end: WatchEnd,
+    },
     Answer,
 }
 
@@ -59,11 +65,18 @@ struct RunningProbe {
     task: AbortHandle,
 }
 
+#[derive(Debug)]
+struct OpenWatch {
+    address: SocketAddr,
+    task: AbortHandle,
+}
+
 /// The driver's hands.
 pub(super) struct Effects {
     transport: Arc<dyn Transport>,
     tasks: JoinSet<Done>,
     probes: BTreeMap<ProbeId, RunningProbe>,
+    watches: BTreeMap<WatchId, OpenWatch>,
     frames: usize,
     frame_bytes: usize,
     answers: usize,
@@ -81,6 +94,7 @@ impl Effects {
             transport,
             tasks: JoinSet::new(),
             probes: BTreeMap::new(),
+            watches: BTreeMap::new(),
             frames: 0,
             frame_bytes: 0,
             answers: 0,
@@ -166,6 +180,25 @@ impl Effects {
         }
     }
 
+    /// Opens a watch connection beside the loop.
+    pub(super) fn start_watch(&mut self, watch: WatchId, address: SocketAddr) {
+        let transport = Arc::clone(&self.transport);
+        let task = self.tasks.spawn(async move {
+            let end = transport.watch(address).await;
+            Done::Watch { watch, end }
+        });
+        if let Some(replaced) = self.watches.insert(watch, OpenWatch { address, task }) {
+            replaced.task.abort();
+        }
+    }
+
+    /// Closes a watch connection; nothing is reported of it.
+    pub(super) fn stop_watch(&mut self, watch: WatchId) {
+        if let Some(open) = self.watches.remove(&watch) {
+            open.task.abort();
+        }
+    }
+
     /// Answers a check beside the loop. Says whether it is on its way.
     pub(super) fn answer_check(&mut self, handle: CheckHandle, answer: &CheckAnswer) -> bool {
         if self.answers >= ANSWERS_IN_FLIGHT_MAX {
@@ -239,6 +272,11 @@ impl Effects {
                 let target = self.probes.remove(&probe)?.target;
                 let outcome = outcome_of(&reply, &target.request);
                 Some(Report::ProbeDone { probe, target, outcome })
+            }
+            Done::Watch { watch, end } => {
+                // A watch stopped as it ended is not wanted any more.
+                let address = self.watches.remove(&watch)?.address;
+                Some(Report::WatchEnded { watch, address, end })
             }
             Done::Answer => {
                 self.answers -= 1;

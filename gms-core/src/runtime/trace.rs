@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use crate::event::Event;
 use crate::evidence::ProbeOutcome;
-use crate::input::SendFailure;
+use crate::input::{SendFailure, WatchEnd};
 use crate::member::Member;
 use crate::message::{CheckAnswer, CheckRequest, Datagram, Frame};
 use crate::output::{CheckTarget, Destination};
@@ -81,6 +81,23 @@ pub enum StepKind<'a> {
         target: &'a CheckTarget,
         /// What it brought.
         outcome: ProbeOutcome,
+    },
+    /// A watch connection is opened.
+    WatchStarted {
+        /// Where to.
+        address: SocketAddr,
+    },
+    /// A watch connection ended, or could not be opened.
+    WatchEnded {
+        /// Where to.
+        address: SocketAddr,
+        /// How.
+        end: WatchEnd,
+    },
+    /// A datagram found nobody.
+    Unreachable {
+        /// Where it went.
+        to: SocketAddr,
     },
     /// A check of another member came in.
     CheckAsked {

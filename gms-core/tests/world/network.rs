@@ -237,7 +237,11 @@ impl Network {
                 let done = Arrival::Input(Input::ProbeDone { probe, outcome });
                 vec![(now + self.transit(), asker, done)]
             }
-            Output::StopProbe { .. } | Output::Event(_) | Output::CommandDone { .. } => Vec::new(),
+            Output::StopProbe { .. }
+            | Output::StartWatch { .. }
+            | Output::StopWatch { .. }
+            | Output::Event(_)
+            | Output::CommandDone { .. } => Vec::new(),
         }
     }
 }

@@ -73,6 +73,9 @@ pub(crate) struct HostState {
     pub(crate) loss_in: f64,
     pub(crate) loss_out: f64,
     group: u32,
+    /// ICMP errors that it may still send, and when that was counted.
+    errors_left: f64,
+    errors_at: Timestamp,
     /// When its interface has sent what was given to it, where bandwidth is limited.
     egress_free_at: Timestamp,
 }
@@ -159,6 +162,24 @@ impl Network {
         let is_cut = !self.cuts.is_empty() && self.cuts.contains(&(from, to));
         let is_apart = self.is_partitioned && self.hosts[from].group != self.hosts[to].group;
         !is_cut && !is_apart && self.hosts[from].loss_out < 1.0 && self.hosts[to].loss_in < 1.0
+    }
+
+    /// Whether a host may send one more ICMP error: Linux sends about one a second, six in a row (`icmp_ratelimit`).
+    pub(crate) fn takes_error(&mut self, now: Timestamp, host: Host) -> bool {
+        const BURST: f64 = 6.0;
+        let state = self.host_mut(host);
+        let regained = now.since(state.errors_at).as_secs_f64();
+        state.errors_left = if state.errors_at == Timestamp::ZERO {
+            BURST
+        } else {
+            (state.errors_left + regained).min(BURST)
+        };
+        state.errors_at = now;
+        let may = state.errors_left >= 1.0;
+        if may {
+            state.errors_left -= 1.0;
+        }
+        may
     }
 
     /// Whether packets pass both ways.

@@ -181,6 +181,11 @@ pub enum Fault {
         /// Whether it does.
         on: bool,
     },
+    /// A connection tracker on the way forgets: open watch connections to and from the host break.
+    Forget {
+        /// Which.
+        host: Host,
+    },
     /// Another program takes the port of a process that is gone.
     Squat {
         /// Where.
@@ -368,6 +373,7 @@ fn hosts_of(fault: &Fault) -> Vec<Host> {
         | Fault::Up { host }
         | Fault::Streams { host, .. }
         | Fault::Reject { host, .. }
+        | Fault::Forget { host }
         | Fault::Squat { host, .. }
         | Fault::Starve { host, .. }
         | Fault::Drift { host, .. }

@@ -22,7 +22,11 @@ impl World {
                 Some(index) if !self.is_off(index) => {
                     self.arrive(index, Arrival::Datagram { from, bytes });
                 }
-                _ => self.recycle(bytes),
+                None => {
+                    self.report_unreachable(host, port, from);
+                    self.recycle(bytes);
+                }
+                Some(_) => self.recycle(bytes),
             },
             Item::Parcel(parcel) => self.deliver(*parcel),
             Item::Arrival { process, arrival } => self.arrive(process, arrival),
@@ -42,6 +46,9 @@ impl World {
             }
             Item::Fault(fault) => self.apply(*fault),
             Item::Awake { host } => self.wake_machine(host),
+            Item::WatchOpens { process, watch, host, port, address } => {
+                self.open_watch(process, watch, (host, port), address);
+            }
             Item::FlipFlop { host, outward, lossy, period, until } => {
                 self.flip_flop(host, outward, lossy, period, until);
             }
@@ -132,10 +139,14 @@ impl World {
                 Input::CheckAsked { handle, request }
             }
             Arrival::Result(input) => {
-                if let Input::ProbeDone { probe, .. } = *input
-                    && !self.streams.close_probe(index, probe)
-                {
-                    return;
+                match *input {
+                    Input::ProbeDone { probe, .. } if !self.streams.close_probe(index, probe) => return,
+                    Input::WatchEnded { watch, end } => {
+                        let Some(address) = self.watches.close(index, watch) else { return };
+                        self.show(index, &StepKind::WatchEnded { address, end });
+                    }
+                    Input::Unreachable { to } => self.show(index, &StepKind::Unreachable { to }),
+                    _ => {}
                 }
                 *input
             }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gms_core::input::WatchEnd;
 use gms_core::{Command, Input, Timestamp};
 
 use crate::network::Host;
@@ -121,6 +122,7 @@ impl World {
             }
             Fault::Links { link } => self.net.set_default(link),
             Fault::Streams { host, mode } => self.net.host_mut(host).streams = mode,
+            Fault::Forget { host } => self.forget_connections(host),
             Fault::Reject { host, on } => self.net.host_mut(host).rejects = on,
             Fault::Squat { host, squatter } if self.process_on(host).is_none() => {
                 self.net.host_mut(host).squatter = Some(squatter);
@@ -153,6 +155,7 @@ impl World {
         self.processes[index].is_alive = false;
         self.processes[index].take_held();
         self.streams.forget(index);
+        self.end_watches(index, WatchEnd::Broken);
     }
 
     fn expel(&mut self, host: Host, by: Host) {

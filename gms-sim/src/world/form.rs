@@ -50,6 +50,7 @@ impl World {
             listeners: Vec::new(),
             net,
             streams: Streams::default(),
+            watches: super::watches::Watches::default(),
             queue: Queue::new(),
             plans: 0,
             truth,

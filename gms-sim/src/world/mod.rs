@@ -5,7 +5,9 @@ mod faults;
 mod form;
 mod observe;
 mod send;
+mod watches;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +15,7 @@ use fastrand::Rng;
 use gms_core::comeback::Comeback;
 use gms_core::input::{CheckHandle, Input};
 use gms_core::message::CheckRequest;
-use gms_core::output::FrameToken;
+use gms_core::output::{FrameToken, WatchId};
 use gms_core::runtime::{StepKind, TraceSink, TraceStep};
 use gms_core::{Output, Timestamp, View};
 
@@ -26,6 +28,8 @@ use crate::queue::Queue;
 use crate::scenario::{Fault, Scenario};
 use crate::truth::Truth;
 
+use watches::Watches;
+
 pub use observe::{Look, Observer, Violation};
 
 /// When every world begins: not zero, so that "T ago" always exists.
@@ -36,7 +40,7 @@ const EVENTS_PER_INSTANT_MAX: u64 = 2_000_000;
 /// Something on its way to a process, or kept for it by its kernel.
 #[derive(Debug)]
 pub(crate) enum Arrival {
-    Datagram { from: std::net::SocketAddr, bytes: Vec<u8> },
+    Datagram { from: SocketAddr, bytes: Vec<u8> },
     Frame { from: usize, bytes: Vec<u8> },
     Check { from: usize, handle: CheckHandle, request: CheckRequest },
     Result(Box<Input>),
@@ -66,7 +70,7 @@ enum Item {
     Datagram {
         host: Host,
         port: u16,
-        from: std::net::SocketAddr,
+        from: SocketAddr,
         bytes: Vec<u8>,
     },
     Parcel(Box<Parcel>),
@@ -89,6 +93,14 @@ enum Item {
         after: usize,
     },
     Fault(Box<Fault>),
+    /// A watch connection reaches the other end's kernel.
+    WatchOpens {
+        process: usize,
+        watch: WatchId,
+        host: Host,
+        port: u16,
+        address: SocketAddr,
+    },
     /// A machine that slept wakes.
     Awake {
         host: Host,
@@ -114,6 +126,7 @@ pub struct World {
     listeners: Vec<Vec<(u16, usize)>>,
     net: Network,
     streams: Streams,
+    watches: Watches,
     queue: Queue<Item>,
     plans: u64,
     truth: Truth,
@@ -323,7 +336,8 @@ impl World {
             Output::StartProbe { target, .. } => StepKind::ProbeStarted { target },
             Output::AnswerCheck { answer, .. } => StepKind::CheckAnswered { answer: *answer },
             Output::Event(event) => StepKind::Event(event),
-            Output::StopProbe { .. } | Output::CommandDone { .. } => return,
+            Output::StartWatch { address, .. } => StepKind::WatchStarted { address: *address },
+            Output::StopProbe { .. } | Output::StopWatch { .. } | Output::CommandDone { .. } => return,
         };
         self.show(index, &kind);
     }

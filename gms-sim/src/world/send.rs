@@ -42,6 +42,8 @@ impl World {
             Output::StopProbe { probe } => {
                 self.streams.close_probe(from, probe);
             }
+            Output::StartWatch { watch, address } => self.start_watch(from, watch, address),
+            Output::StopWatch { watch } => self.watches.stop(from, watch),
             Output::CommandDone { .. } => {}
         }
     }
@@ -189,6 +191,7 @@ impl World {
             }
             Event::Stopped { reason } => {
                 self.streams.forget(index);
+                self.end_watches(index, gms_core::input::WatchEnd::Goodbye);
                 let process = &mut self.processes[index];
                 let wait = process.comes_back_after(self.now, &self.scenario, reason, &mut self.rng);
                 if let Some(wait) = wait {

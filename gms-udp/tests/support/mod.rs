@@ -66,6 +66,7 @@ pub fn to(transport: &impl Transport) -> Destination {
 /// The bytes of whatever arrived.
 pub fn bytes(incoming: &Incoming) -> &Bytes {
     match incoming {
+        Incoming::Unreachable { to } => panic!("no bytes came, {to} is unreachable"),
         Incoming::Datagram { bytes, .. } | Incoming::Frame { bytes, .. } | Incoming::Check { bytes, .. } => {
             bytes
         }

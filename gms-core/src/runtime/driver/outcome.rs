@@ -61,6 +61,11 @@ impl Driver {
                 self.effects.start_probe(probe, target, deadline);
             }
             Output::StopProbe { probe } => self.effects.stop_probe(probe),
+            Output::StartWatch { watch, address } => {
+                self.trace.record(now, &self.me, StepKind::WatchStarted { address });
+                self.effects.start_watch(watch, address);
+            }
+            Output::StopWatch { watch } => self.effects.stop_watch(watch),
             Output::AnswerCheck { handle, answer } => {
                 if self.effects.answer_check(handle, &answer) {
                     counters.checks_answered.add_one();

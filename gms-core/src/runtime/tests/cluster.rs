@@ -275,7 +275,10 @@ impl TraceSink for Steps {
             StepKind::ProbeStarted { .. } => "probe started",
             StepKind::ProbeDone { .. } => "probe done",
             StepKind::Event(_) => "event",
-            StepKind::FrameFailed { .. } => return,
+            StepKind::FrameFailed { .. }
+            | StepKind::WatchStarted { .. }
+            | StepKind::WatchEnded { .. }
+            | StepKind::Unreachable { .. } => return,
         };
         self.0.lock().unwrap().push(name);
     }
