@@ -18,6 +18,17 @@ pub use recipients::{AUTO_PREDECESSORS, AUTO_RECIPIENTS_VIEW_MAX, HeartbeatRecip
 pub const MEMBER_TIMEOUT_MIN: Duration = Duration::from_millis(100);
 /// Longest member timeout.
 pub const MEMBER_TIMEOUT_MAX: Duration = Duration::from_secs(600);
+/// Whether refused connections count as proof that a process is gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum CrashDetection {
+    /// They do, where two members were refused: deaths are seen in milliseconds.
+    #[default]
+    Fast,
+    /// They don't, for networks in which a firewall refuses in a host's name: only silence, and another incarnation at
+    /// the address, count.
+    Strict,
+}
+
 /// The cluster's timing, as a view carries it. One knob, `member_timeout` (T); the rest derives from it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Timing {
@@ -47,6 +58,9 @@ pub struct Timing {
     /// How many members are asked to look for themselves during a final check. Default 2, 0 to 16. More: proof of
     /// a death and of a live link survive worse networks, for two datagrams each. No Geode counterpart.
     pub verifiers: u16,
+    /// Whether refused connections count as proof of a death. Default `fast`. No Geode counterpart: there a refused
+    /// connection of the coordinator alone is enough.
+    pub crash_detection: CrashDetection,
 }
 
 impl Default for Timing {
@@ -68,6 +82,7 @@ impl Timing {
             heartbeat_recipients: HeartbeatRecipients::Auto,
             suspect_recipients: 10,
             verifiers: 2,
+            crash_detection: CrashDetection::Fast,
         }
     }
 
@@ -108,6 +123,7 @@ impl Timing {
             heartbeat_recipients,
             suspect_recipients,
             verifiers,
+            crash_detection: CrashDetection::Fast | CrashDetection::Strict,
         } = self;
         let t = *t;
         let ms = Duration::from_millis(1);
@@ -147,6 +163,8 @@ pub struct TimingOverrides {
     pub suspect_recipients: Option<u16>,
     /// See [`Timing::verifiers`].
     pub verifiers: Option<u16>,
+    /// See [`Timing::crash_detection`].
+    pub crash_detection: Option<CrashDetection>,
 }
 
 impl TimingOverrides {
@@ -172,6 +190,7 @@ impl TimingOverrides {
             heartbeat_recipients: self.heartbeat_recipients.unwrap_or(derived.heartbeat_recipients),
             suspect_recipients: self.suspect_recipients.unwrap_or(derived.suspect_recipients),
             verifiers: self.verifiers.unwrap_or(derived.verifiers),
+            crash_detection: self.crash_detection.unwrap_or(derived.crash_detection),
         };
         timing.validate()?;
         Ok(timing)
@@ -204,6 +223,13 @@ impl TimingOverrides {
             .or_else(|| duration("batch-window", self.batch_window, cluster.batch_window))
             .or_else(|| count("suspect-recipients", self.suspect_recipients, cluster.suspect_recipients))
             .or_else(|| count("verifiers", self.verifiers, cluster.verifiers))
+            .or_else(|| {
+                self.crash_detection.filter(|own| *own != cluster.crash_detection).map(|own| TimingConflict {
+                    knob: String::from("crash-detection"),
+                    joiner: format!("{own:?}").to_lowercase(),
+                    cluster: format!("{:?}", cluster.crash_detection).to_lowercase(),
+                })
+            })
             .or_else(|| {
                 self.heartbeat_recipients.filter(|own| *own != cluster.heartbeat_recipients).map(|own| {
                     TimingConflict {

@@ -27,6 +27,8 @@ pub enum Reason {
     SilentBesideAnother,
     /// It is before the checker in office and silent, so that the checker has to look for itself.
     InOffice,
+    /// A fresh connection to its address was refused, after a sign that its process is gone.
+    Refused,
 }
 
 impl fmt::Display for Reason {
@@ -37,6 +39,7 @@ impl fmt::Display for Reason {
             Self::Requested => "requested",
             Self::SilentBesideAnother => "silent while another was checked",
             Self::InOffice => "silent in office",
+            Self::Refused => "its address refused a connection",
         })
     }
 }

@@ -19,15 +19,15 @@ pub(super) struct Accusation {
     pub(super) by: MemberId,
     pub(super) reason: Reason,
     pub(super) silent_for: Duration,
-    /// Whether the accuser saw another incarnation at the accused's address.
-    pub(super) replaced: bool,
+    /// Whether the accuser saw for itself that the process is gone: another incarnation at its address, or a refusal.
+    pub(super) saw_it_gone: bool,
     pub(super) at: Timestamp,
 }
 
 impl Accusation {
     /// As it goes into the record of a final check that is closed at `now`.
     pub(super) fn record(&self, now: Timestamp) -> evidence::Accusation {
-        let Self { by, reason, silent_for, replaced: _, at } = *self;
+        let Self { by, reason, silent_for, saw_it_gone: _, at } = *self;
         evidence::Accusation { by, reason, silent_for, age: now.since(at) }
     }
 }
@@ -63,7 +63,7 @@ impl Accusations {
             by,
             reason: request.reason,
             silent_for: request.silent_for,
-            replaced: request.replaced_by.is_some(),
+            saw_it_gone: request.replaced_by.is_some() || request.reason == Reason::Refused,
             at: now,
         };
         let mut noted = Noted { accusation, id, since: now, live: true, credible };

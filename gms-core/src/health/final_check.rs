@@ -221,6 +221,14 @@ impl FinalChecks {
         if finding == Finding::Alive { self.end(scene, suspect, Verdict::Alive, out) } else { None }
     }
 
+    /// A datagram to `suspect` found nobody.
+    pub(super) fn handle_unreachable(&mut self, scene: Scene<'_>, suspect: &MemberId) {
+        if let Some(check) = self.running.get_mut(suspect) {
+            check.note_unreachable(scene.now);
+            self.arm_check(scene, *suspect);
+        }
+    }
+
     /// `None` if the probe was not one of these; else the end, if it ends the check.
     pub(super) fn handle_probe_done(
         &mut self,

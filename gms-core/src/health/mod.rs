@@ -10,6 +10,7 @@ pub(crate) mod link_watch;
 mod monitor;
 pub(crate) mod pause;
 pub(crate) mod quorum_watch;
+mod signs;
 mod suspicion;
 mod verification;
 mod watch;

@@ -4,6 +4,7 @@
 mod commands;
 mod ending;
 mod office;
+mod signs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use crate::health::accusations::Accusations;
 use crate::health::clearing::Clearings;
 use crate::health::contacts::Contact;
 use crate::health::final_check::{FinalChecks, Standing};
+use crate::health::signs::Signs;
 use crate::health::suspicion::Suspicions;
 use crate::health::verification::Verifications;
 use crate::health::watch::{Knowledge, Watch};
@@ -42,6 +44,9 @@ pub(crate) struct Health {
     clearings: Clearings,
     finals: FinalChecks,
     verifications: Verifications,
+    signs: Signs,
+    /// From when on the others may be sounded out again.
+    sound_out_from: Timestamp,
     /// Members of which the application was told that they are suspected, and not yet that they are cleared.
     announced: BTreeSet<MemberId>,
     /// Not later than the next moment at which somebody may have been silent for R.
@@ -61,6 +66,8 @@ impl Health {
             clearings: Clearings::default(),
             finals: FinalChecks::default(),
             verifications: Verifications::default(),
+            signs: Signs::default(),
+            sound_out_from: Timestamp::ZERO,
             announced: BTreeSet::new(),
             sweep_at: Timestamp::ZERO,
             replaced_at: BTreeMap::new(),
@@ -209,7 +216,8 @@ impl Health {
         out: &mut Outbox,
     ) -> bool {
         let Some(ended) = self.finals.handle_probe_done(scene, probe, outcome, out) else {
-            return self.verifications.handle_probe_done(scene, probe, outcome, out);
+            return self.verifications.handle_probe_done(scene, probe, outcome, out)
+                || self.handle_look_done(scene, probe, outcome, out);
         };
         if let Some(ended) = ended {
             self.conclude(scene, ended, scene.me.id, out);
@@ -255,6 +263,7 @@ impl Health {
         self.accusations.handle_view_installed(scene.view);
         self.clearings.handle_view_installed(scene.view);
         self.verifications.handle_view_installed(scene, out);
+        self.signs.handle_view_installed(scene, out);
         self.announced.retain(|id| scene.view.contains(id));
         self.replaced_at.retain(|id, _| scene.view.contains(id));
         for token in self.finals.handle_view_installed(scene, out) {
@@ -272,6 +281,7 @@ impl Health {
         self.clearings.handle_pause(scene.now, pause);
         self.finals.handle_pause(scene.now, pause);
         self.verifications.handle_pause(pause);
+        self.signs.handle_pause(pause);
     }
 
     /// Does what is due.
@@ -288,6 +298,7 @@ impl Health {
             self.raise(scene, &failed, Reason::Silent, None, out);
         }
         self.watch_with(|watch, known, rng| watch.begin_checks(scene, known, rng, out));
+        self.follow_subject(scene, out);
         self.tell(scene, out);
     }
 
@@ -298,6 +309,7 @@ impl Health {
             self.suspicions.poll_timeout().map(|at| (at, WakeReason::Suspicion)),
             self.finals.poll_timeout().map(|at| (at, WakeReason::FinalCheck)),
             self.verifications.poll_timeout().map(|at| (at, WakeReason::Verification)),
+            self.signs.poll_timeout().map(|at| (at, WakeReason::Watch)),
             Some((self.sweep_at, WakeReason::Sweep)),
         ];
         deadlines.into_iter().flatten().filter(|(at, _)| *at < Timestamp::FAR_FUTURE).min()

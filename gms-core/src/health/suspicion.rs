@@ -70,7 +70,7 @@ impl Suspicions {
             by: scene.me.id,
             reason: suspicion.reason,
             silent_for: silence,
-            replaced: suspicion.replaced_by.is_some(),
+            saw_it_gone: suspicion.replaced_by.is_some() || suspicion.reason == Reason::Refused,
             at: suspicion.since,
         })
     }

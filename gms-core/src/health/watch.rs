@@ -129,6 +129,23 @@ impl Watch {
         }
     }
 
+    /// Begins a check of `id` whose silence is not old: a sign says that something is wrong, and a look could not tell
+    /// what.
+    //= docs/protocol.md#fd-29
+    pub(super) fn begin_at_once(
+        &mut self,
+        scene: Scene<'_>,
+        known: Knowledge<'_>,
+        id: MemberId,
+        rng: &mut Rng,
+        out: &mut Outbox,
+    ) {
+        if !self.is_checking(&id) && !(known.is_suspect)(&id) {
+            self.begin(scene, id, rng, out);
+            self.due = self.next_check();
+        }
+    }
+
     /// Extends the running checks by a pause of this process.
     //= docs/protocol.md#fd-26
     pub(super) fn handle_pause(&mut self, pause: Duration) {
@@ -248,7 +265,7 @@ impl Watch {
 
 /// The place of the member that this one watches.
 //= docs/protocol.md#fd-7
-fn subject(scene: Scene<'_>, known: Knowledge<'_>) -> Option<usize> {
+pub(super) fn subject(scene: Scene<'_>, known: Knowledge<'_>) -> Option<usize> {
     let me = scene.view.place(&scene.me.id)?;
     ring::watched(scene.view.len(), me, |place| (known.is_suspect)(&scene.contacts.at(place).id()))
 }

@@ -199,6 +199,8 @@ impl InView {
             Input::ProbeDone { probe, outcome } => self.handle_probe_done(now, probe, outcome, out),
             Input::Command(command) => self.handle_command(now, command, out),
             // Requests on streams are repeated until they are answered: what became of one frame changes nothing.
+            Input::WatchEnded { watch, end } => self.handle_watch_ended(now, watch, end, out),
+            Input::Unreachable { to } => self.handle_unreachable(now, canonical(to), out),
             Input::FrameSent { .. } | Input::FrameFailed { .. } | Input::CheckAsked { .. } => {}
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+use crate::config::CrashDetection;
 use crate::evidence::{ACCUSATIONS_MAX, Evidence, Finding, ProbeOutcome, Reason, Verdict, VerifierReport};
 use crate::health::accusations::Accusation;
 use crate::health::asking::{Asking, TIMES, is_proof_of_life};
@@ -45,6 +46,8 @@ pub(super) struct FinalCheck {
     /// When this member was last refused.
     refused_at: Option<Timestamp>,
     verifiers: Vec<VerifierReport>,
+    /// A datagram to it found nobody since the check began.
+    is_unreachable: bool,
     /// Two members were refused: when it counts.
     grace_ends: Option<Timestamp>,
 }
@@ -68,6 +71,7 @@ impl FinalCheck {
             outcome: None,
             refused_at: None,
             verifiers: verifiers.into_iter().map(|by| VerifierReport { by, finding: None }).collect(),
+            is_unreachable: false,
             grace_ends: None,
         };
         for accusation in order.accusations {
@@ -211,6 +215,13 @@ impl FinalCheck {
         }
     }
 
+    /// A datagram to it found nobody: where refusals have proved the rest, nothing is waited for.
+    //= docs/protocol.md#fd-21
+    pub(super) fn note_unreachable(&mut self, now: Timestamp) {
+        self.is_unreachable = true;
+        self.grace_ends = self.grace_ends.map(|ends| ends.min(now));
+    }
+
     /// The verdict that time alone brings.
     //= docs/protocol.md#fd-22
     pub(super) fn verdict(&self, scene: Scene<'_>) -> Option<Verdict> {
@@ -323,7 +334,8 @@ impl FinalCheck {
     /// or met another incarnation there.
     //= docs/protocol.md#fd-21
     fn consider_grace(&mut self, scene: Scene<'_>) {
-        if self.outcome != Some(ProbeOutcome::Refused) || self.grace_ends.is_some() {
+        let is_strict = scene.timing().crash_detection == CrashDetection::Strict;
+        if is_strict || self.outcome != Some(ProbeOutcome::Refused) || self.grace_ends.is_some() {
             return;
         }
         let is_refused = |r: &VerifierReport| match r.finding {
@@ -332,11 +344,12 @@ impl FinalCheck {
             Some(Finding::Alive | Finding::Silent) | None => false,
         };
         let is_second = self.verifiers.iter().any(is_refused)
-            || self.accusations.iter().any(|a| a.replaced && !scene.is_me(&a.by));
+            || self.accusations.iter().any(|a| a.saw_it_gone && !scene.is_me(&a.by));
         if scene.view.len() > 2 && !is_second && !planted::is(Planted::OneRefusalIsProof) {
             return;
         }
-        self.grace_ends = Some(scene.now + self.grace(scene));
+        let grace = if self.is_unreachable { Duration::ZERO } else { self.grace(scene) };
+        self.grace_ends = Some(scene.now + grace);
     }
 }
 

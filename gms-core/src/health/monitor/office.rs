@@ -60,6 +60,9 @@ impl Health {
             self.finals.begin(scene, order, &mut self.rng, out);
         }
         self.sweep_at = scene.now;
+        if found.iter().any(|(_, reason)| *reason == Reason::Refused) {
+            self.sound_out(scene, out);
+        }
     }
 
     /// Puts one question to each of `members`.

@@ -125,6 +125,29 @@ impl InView {
         next.get()
     }
 
+    /// A watch connection ended.
+    pub(in crate::node) fn handle_watch_ended(
+        &mut self,
+        now: Timestamp,
+        watch: crate::output::WatchId,
+        end: crate::input::WatchEnd,
+        out: &mut Outbox,
+    ) {
+        let scene = scene!(self, now);
+        self.health.handle_watch_ended(scene, watch, end, out);
+    }
+
+    /// A datagram found nobody.
+    pub(in crate::node) fn handle_unreachable(
+        &mut self,
+        now: Timestamp,
+        to: std::net::SocketAddr,
+        out: &mut Outbox,
+    ) {
+        let scene = scene!(self, now);
+        self.health.handle_unreachable(scene, to, out);
+    }
+
     /// Whether a probe's result was for one of the machines.
     pub(in crate::node) fn handle_probe_done(
         &mut self,
