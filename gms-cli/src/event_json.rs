@@ -249,6 +249,7 @@ pub(crate) const fn reason_name(reason: Reason) -> &'static str {
         Reason::Requested => "requested",
         Reason::SilentBesideAnother => "silent_beside_another",
         Reason::InOffice => "in_office",
+        Reason::Refused => "refused",
     }
 }
 

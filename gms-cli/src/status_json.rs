@@ -90,6 +90,7 @@ pub(crate) fn timing_json(timing: &Timing) -> Value {
         heartbeat_recipients,
         suspect_recipients,
         verifiers,
+        crash_detection,
     } = timing;
     json!({
         "member_timeout_ms": millis(*member_timeout),
@@ -104,6 +105,7 @@ pub(crate) fn timing_json(timing: &Timing) -> Value {
         },
         "suspect_recipients": suspect_recipients,
         "verifiers": verifiers,
+        "crash_detection": crash_detection.to_string(),
     })
 }
 

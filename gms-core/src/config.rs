@@ -2,15 +2,18 @@
 //!
 //! [`Timing`] belongs to the cluster: fixed at founding, it travels in the view. [`Config`] belongs to one member.
 
+mod crash_detection;
 mod profile;
 mod recipients;
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::member::NAME_BYTES_MAX;
 
+pub use crash_detection::CrashDetection;
 pub use profile::Profile;
 pub use recipients::{AUTO_PREDECESSORS, AUTO_RECIPIENTS_VIEW_MAX, HeartbeatRecipients};
 
@@ -18,16 +21,6 @@ pub use recipients::{AUTO_PREDECESSORS, AUTO_RECIPIENTS_VIEW_MAX, HeartbeatRecip
 pub const MEMBER_TIMEOUT_MIN: Duration = Duration::from_millis(100);
 /// Longest member timeout.
 pub const MEMBER_TIMEOUT_MAX: Duration = Duration::from_secs(600);
-/// Whether refused connections count as proof that a process is gone.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum CrashDetection {
-    /// They do, where two members were refused: deaths are seen in milliseconds.
-    #[default]
-    Fast,
-    /// They don't, for networks in which a firewall refuses in a host's name: only silence, and another incarnation at
-    /// the address, count.
-    Strict,
-}
 
 /// The cluster's timing, as a view carries it. One knob, `member_timeout` (T); the rest derives from it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -206,13 +199,6 @@ impl TimingOverrides {
                 cluster: plain(theirs),
             })
         };
-        let count = |knob, own: Option<u16>, theirs: u16| {
-            own.filter(|own| *own != theirs).map(|own| TimingConflict {
-                knob: String::from(knob),
-                joiner: own.to_string(),
-                cluster: theirs.to_string(),
-            })
-        };
         duration("member-timeout", self.member_timeout, cluster.member_timeout)
             .or_else(|| duration("heartbeat-interval", self.heartbeat_interval, cluster.heartbeat_interval))
             .or_else(|| duration("check-timeout", self.check_timeout, cluster.check_timeout))
@@ -221,25 +207,20 @@ impl TimingOverrides {
             })
             .or_else(|| duration("refused-grace", self.refused_grace, cluster.refused_grace))
             .or_else(|| duration("batch-window", self.batch_window, cluster.batch_window))
-            .or_else(|| count("suspect-recipients", self.suspect_recipients, cluster.suspect_recipients))
-            .or_else(|| count("verifiers", self.verifiers, cluster.verifiers))
-            .or_else(|| {
-                self.crash_detection.filter(|own| *own != cluster.crash_detection).map(|own| TimingConflict {
-                    knob: String::from("crash-detection"),
-                    joiner: format!("{own:?}").to_lowercase(),
-                    cluster: format!("{:?}", cluster.crash_detection).to_lowercase(),
-                })
-            })
-            .or_else(|| {
-                self.heartbeat_recipients.filter(|own| *own != cluster.heartbeat_recipients).map(|own| {
-                    TimingConflict {
-                        knob: String::from("heartbeat-recipients"),
-                        joiner: own.to_string(),
-                        cluster: cluster.heartbeat_recipients.to_string(),
-                    }
-                })
-            })
+            .or_else(|| word("suspect-recipients", self.suspect_recipients, cluster.suspect_recipients))
+            .or_else(|| word("verifiers", self.verifiers, cluster.verifiers))
+            .or_else(|| word("crash-detection", self.crash_detection, cluster.crash_detection))
+            .or_else(|| word("heartbeat-recipients", self.heartbeat_recipients, cluster.heartbeat_recipients))
     }
+}
+
+/// As [`TimingOverrides::conflict`], of a value that is shown as it is written in a flag.
+fn word<V: PartialEq + Display>(knob: &str, own: Option<V>, theirs: V) -> Option<TimingConflict> {
+    own.filter(|own| *own != theirs).map(|own| TimingConflict {
+        knob: String::from(knob),
+        joiner: own.to_string(),
+        cluster: theirs.to_string(),
+    })
 }
 
 /// A timing value that a joiner set otherwise than the cluster has it.

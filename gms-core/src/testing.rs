@@ -60,8 +60,13 @@ pub(crate) fn view_of(n: usize) -> View {
 
 /// A view of `n` members with hubs, whose heartbeats go to `reach` members before them in the ring besides.
 pub(crate) fn view_with_hubs(n: u8, reach: u16) -> View {
+    view_with(n, |timing| timing.heartbeat_recipients = HeartbeatRecipients::Predecessors(reach))
+}
+
+/// A view of `n` members of weight 10 with another timing than the tests' own.
+pub(crate) fn view_with(n: u8, set: impl FnOnce(&mut Timing)) -> View {
     let mut timing = timing();
-    timing.heartbeat_recipients = HeartbeatRecipients::Predecessors(reach);
+    set(&mut timing);
     let view = View::founding(CLUSTER, "test".into(), timing, member(0));
     let mut change = Change::empty(&view);
     change.joined = (1..n).map(|n| member(n).into()).collect();

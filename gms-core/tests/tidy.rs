@@ -218,6 +218,7 @@ fn the_documented_timing_is_the_default_timing() {
         heartbeat_recipients,
         suspect_recipients,
         verifiers,
+        crash_detection,
     } = Timing::default();
     let expected: BTreeMap<&str, String> = [
         ("member_timeout", human(member_timeout)),
@@ -229,6 +230,7 @@ fn the_documented_timing_is_the_default_timing() {
         ("heartbeat_recipients", format!("`{heartbeat_recipients}`")),
         ("suspect_recipients", suspect_recipients.to_string()),
         ("verifiers", verifiers.to_string()),
+        ("crash_detection", format!("`{crash_detection}`")),
     ]
     .into();
     for (document, heading) in [("README.md", "## Defaults"), ("docs/protocol.md", "## Timing")] {

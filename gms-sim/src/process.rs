@@ -69,6 +69,7 @@ pub(crate) fn timing(scenario: &Scenario) -> Result<TimingOverrides, String> {
     let overrides = TimingOverrides {
         member_timeout: Some(scenario.member_timeout),
         heartbeat_recipients: scenario.heartbeat_recipients,
+        crash_detection: scenario.crash_detection,
         ..TimingOverrides::default()
     };
     overrides.resolve().map_err(|error| error.to_string())?;

@@ -1,14 +1,13 @@
 //! One connection: what it is for, how far it has come, and what moves it on. Knows nothing of other connections.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 
 use gms_core::Timestamp;
 use gms_core::input::{CheckHandle, ReplyHandle};
 use gms_core::message::FRAME_BYTES_MAX;
-use gms_core::transport::{Incoming, ProbeReply};
+use gms_core::transport::Incoming;
 use mio::net::TcpStream;
-use tokio::sync::oneshot;
 
 use crate::counters::Counters;
 use crate::end::End;
@@ -16,12 +15,8 @@ use crate::frames::Assembler;
 use crate::inbox::Room;
 use crate::limits::{CHECK_BYTES_MAX, Limits};
 use crate::outbox::{Outbox, Written};
+use crate::role::{CheckStage, GOODBYE, LEAD_CHECK, LEAD_FRAMES, LEAD_WATCH, Role};
 use crate::socket;
-
-/// First byte of a connection that carries frames.
-pub(crate) const LEAD_FRAMES: u8 = b'F';
-/// First byte of a connection that asks one question.
-pub(crate) const LEAD_CHECK: u8 = b'C';
 
 /// What one turn of the loop has to spend and has gathered.
 #[derive(Debug)]
@@ -39,30 +34,6 @@ impl Turn {
         self.room.take(&incoming);
         self.arrived.push(incoming);
     }
-}
-
-/// What a connection is for.
-#[derive(Debug)]
-pub(crate) enum Role {
-    /// Accepted, has not said what it wants.
-    Fresh,
-    /// Carries frames both ways.
-    Frames,
-    /// Accepted, a check.
-    Check(CheckStage),
-    /// Made by this side for one question.
-    Probe { id: u64, done: Option<oneshot::Sender<ProbeReply>> },
-}
-
-/// How far an incoming check has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum CheckStage {
-    /// The question is not whole yet.
-    Reading,
-    /// The reader has the question.
-    Asked,
-    /// The answer is being written.
-    Answering,
 }
 
 /// Where a connection stands after it was driven.
@@ -126,8 +97,12 @@ impl Connection {
         now: Timestamp,
         due: Timestamp,
     ) -> Self {
-        let lead = if matches!(role, Role::Frames) { LEAD_FRAMES } else { LEAD_CHECK };
-        Self::new(serial, stream, peer, role, Outbox::with_lead(lead), now, due)
+        let lead = role.lead();
+        let outbox = match role {
+            Role::Watch { .. } => Outbox::with_lead_alone(lead),
+            _ => Outbox::with_lead(lead),
+        };
+        Self::new(serial, stream, peer, role, outbox, now, due)
     }
 
     fn new(
@@ -235,7 +210,10 @@ impl Connection {
         match self.role {
             Role::Fresh | Role::Check(CheckStage::Reading) => room.for_check(),
             Role::Frames => room.for_frame(),
-            Role::Check(CheckStage::Asked | CheckStage::Answering) | Role::Probe { .. } => true,
+            Role::Check(CheckStage::Asked | CheckStage::Answering)
+            | Role::Probe { .. }
+            | Role::Watch { .. }
+            | Role::Watched => true,
         }
     }
 
@@ -249,6 +227,10 @@ impl Connection {
                 self.frame_awaited_since = Some(now);
             }
             LEAD_CHECK => self.role = Role::Check(CheckStage::Reading),
+            LEAD_WATCH => {
+                self.role = Role::Watched;
+                socket::notice_lost_host(&self.stream);
+            }
             _ => return Err(End::Malformed),
         }
         Ok(rest)
@@ -278,6 +260,9 @@ impl Connection {
             }
             Role::Check(CheckStage::Asked | CheckStage::Answering) if self.reader.is_empty() => Ok(()),
             Role::Check(CheckStage::Asked | CheckStage::Answering) => Err(End::Malformed),
+            Role::Watch { .. } if self.reader.starts_with(GOODBYE) => Err(End::Goodbye),
+            Role::Watch { .. } | Role::Watched if self.reader.is_empty() => Ok(()),
+            Role::Watch { .. } | Role::Watched => Err(End::Malformed),
             Role::Probe { .. } => match self.reader.next_frame()? {
                 Some(_) if !self.reader.is_empty() => Err(End::Malformed),
                 Some(answer) => Err(End::Answered(answer)),
@@ -329,7 +314,8 @@ impl Connection {
         match self.role {
             Role::Fresh | Role::Check(CheckStage::Reading) if self.held => never,
             Role::Fresh | Role::Check(_) | Role::Probe { .. } => self.due,
-            Role::Frames if self.connecting => self.due,
+            Role::Frames | Role::Watch { .. } if self.connecting => self.due,
+            Role::Watch { .. } | Role::Watched => never,
             Role::Frames if self.held => never,
             Role::Frames => match self.frame_awaited_since {
                 Some(since) => since + limits.half_frame,
@@ -349,6 +335,15 @@ impl Connection {
         // Nobody waits for it any more: the next frame gets a fresh attempt instead of the kernel's slow repetition.
         let useless = self.connecting && matches!(self.role, Role::Frames) && self.outbox.is_empty();
         useless.then_some(End::Finished)
+    }
+
+    /// Tells the other side that this one closes in order, as far as that goes without waiting.
+    //= docs/protocol.md#fd-29
+    pub(crate) fn say_goodbye(&mut self) {
+        if matches!(self.role, Role::Watched) {
+            // Where it does not get through the other side takes a second look.
+            let _ = self.stream.write(&[GOODBYE]);
+        }
     }
 
     /// The reader has caught up: its time to speak runs anew.

@@ -13,7 +13,7 @@ use mio::net::UdpSocket;
 
 use crate::connection::Turn;
 use crate::counters::Counters;
-use crate::limits::DATAGRAMS_PER_TURN;
+use crate::limits::{DATAGRAMS_PER_TURN, ERRORS_PER_TURN};
 use crate::shared::Shared;
 use crate::socket;
 
@@ -26,6 +26,8 @@ pub(crate) struct DatagramReader {
     buffer: Box<[u8]>,
     #[cfg(target_os = "linux")]
     overflows: crate::overflow::OverflowReader,
+    #[cfg(target_os = "linux")]
+    errors: crate::error_queue::ErrorReader,
 }
 
 impl DatagramReader {
@@ -36,6 +38,8 @@ impl DatagramReader {
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             #[cfg(target_os = "linux")]
             overflows: crate::overflow::OverflowReader::new(socket),
+            #[cfg(target_os = "linux")]
+            errors: crate::error_queue::ErrorReader::new(socket),
         }
     }
 
@@ -60,6 +64,25 @@ impl DatagramReader {
                         return false;
                     }
                 },
+            }
+        }
+        true
+    }
+
+    /// Reads which datagrams found nobody; says whether more may be there.
+    //= docs/protocol.md#fd-30
+    #[cfg(target_os = "linux")]
+    pub(crate) fn read_errors(&mut self, turn: &mut Turn, shared: &Shared) -> bool {
+        let socket = shared.udp.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(socket) = socket.as_ref() else { return false };
+        for _ in 0..ERRORS_PER_TURN {
+            match self.errors.read(socket) {
+                Ok(Some(to)) if turn.room.datagrams > 0 => {
+                    turn.deliver(Incoming::Unreachable { to: canonical(to) });
+                }
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return false,
             }
         }
         true
@@ -118,14 +141,14 @@ pub(crate) fn send(shared: &Shared, batch: &mut Vec<Outgoing>) -> Option<()> {
 }
 
 fn send_one(socket: &UdpSocket, bytes: &[u8], to: SocketAddr) -> io::Result<()> {
-    let mut pending_error = false;
+    let mut told_of_another = false;
     loop {
         match socket.send_to(bytes, to) {
             Ok(_) => return Ok(()),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            // The news of an earlier datagram that was turned away, told instead of sending this one: once more.
-            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused && !pending_error => pending_error = true,
-            Err(e) => return Err(e),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock || told_of_another => return Err(e),
+            // The news of an earlier datagram that found nobody, told instead of sending this one: once more.
+            Err(_) => told_of_another = true,
         }
     }
 }

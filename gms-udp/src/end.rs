@@ -3,7 +3,7 @@
 use std::io;
 
 use bytes::Bytes;
-use gms_core::input::SendFailure;
+use gms_core::input::{SendFailure, WatchEnd};
 use gms_core::transport::ProbeReply;
 
 use crate::fault::Fault;
@@ -26,6 +26,8 @@ pub(crate) enum End {
     Displaced,
     /// It served its purpose.
     Finished,
+    /// The peer closes in order.
+    Goodbye,
     /// The probe's answer.
     Answered(Bytes),
 }
@@ -45,7 +47,7 @@ impl End {
             Self::Malformed => ProbeReply::Garbage,
             Self::TimedOut => ProbeReply::TimedOut,
             Self::Eof => ProbeReply::Reset,
-            Self::ToItself | Self::Displaced | Self::Finished => ProbeReply::LocalFault,
+            Self::ToItself | Self::Displaced | Self::Finished | Self::Goodbye => ProbeReply::LocalFault,
             Self::Failed(error) => match Fault::of(&error) {
                 Fault::Refused if connecting => ProbeReply::Refused,
                 Fault::Refused | Fault::Broken => ProbeReply::Reset,
@@ -56,14 +58,29 @@ impl End {
         }
     }
 
+    /// What whoever holds a watch connection that ended so is told.
+    //= docs/protocol.md#fd-29
+    pub(crate) fn watch_end(&self, connecting: bool) -> WatchEnd {
+        match self {
+            Self::Goodbye => WatchEnd::Goodbye,
+            Self::Failed(error) if connecting && Fault::of(error) == Fault::Refused => WatchEnd::Refused,
+            Self::ToItself | Self::Displaced | Self::Finished | Self::TimedOut => WatchEnd::Failed,
+            _ if connecting => WatchEnd::Failed,
+            Self::Eof | Self::Failed(_) | Self::Malformed | Self::Answered(_) => WatchEnd::Broken,
+        }
+    }
+
     /// What a frame whose connection ended so reports.
     pub(crate) fn send_failure(&self, connecting: bool) -> SendFailure {
         match self {
             Self::TimedOut => SendFailure::TimedOut,
             Self::ToItself => SendFailure::Local,
-            Self::Eof | Self::Malformed | Self::Displaced | Self::Finished | Self::Answered(_) => {
-                SendFailure::Broken
-            }
+            Self::Eof
+            | Self::Malformed
+            | Self::Displaced
+            | Self::Finished
+            | Self::Goodbye
+            | Self::Answered(_) => SendFailure::Broken,
             Self::Failed(error) => match Fault::of(error) {
                 Fault::Refused if connecting => SendFailure::Refused,
                 Fault::Refused | Fault::Broken => SendFailure::Broken,
@@ -87,6 +104,21 @@ mod tests {
         assert_eq!(refused().probe_reply(false), ProbeReply::Reset);
         assert_eq!(refused().send_failure(true), SendFailure::Refused);
         assert_eq!(refused().send_failure(false), SendFailure::Broken);
+    }
+
+    //= docs/protocol.md#fd-29
+    #[test]
+    fn a_watch_breaks_only_once_it_stood_and_is_refused_only_before() {
+        let failed = |kind: io::ErrorKind| End::Failed(kind.into());
+        let refused = io::ErrorKind::ConnectionRefused;
+        assert_eq!(failed(refused).watch_end(true), WatchEnd::Refused);
+        assert_eq!(failed(io::ErrorKind::ConnectionReset).watch_end(true), WatchEnd::Failed);
+        assert_eq!(failed(io::ErrorKind::ConnectionReset).watch_end(false), WatchEnd::Broken);
+        assert_eq!(End::Eof.watch_end(false), WatchEnd::Broken);
+        assert_eq!(End::Malformed.watch_end(false), WatchEnd::Broken);
+        assert_eq!(End::Goodbye.watch_end(false), WatchEnd::Goodbye);
+        assert_eq!(End::TimedOut.watch_end(true), WatchEnd::Failed);
+        assert_eq!(End::ToItself.watch_end(true), WatchEnd::Failed);
     }
 
     #[test]

@@ -40,6 +40,7 @@ pub(crate) struct EventLoop {
     turn: Turn,
     /// Events come once: what was not worked off is remembered.
     datagrams_left: bool,
+    errors_left: bool,
     accepts_left: bool,
     /// Accepting rests until then.
     accept_again_at: Option<Timestamp>,
@@ -71,6 +72,7 @@ impl EventLoop {
             commands: Vec::new(),
             turn,
             datagrams_left: true,
+            errors_left: false,
             accepts_left: true,
             accept_again_at: None,
         })
@@ -104,7 +106,10 @@ impl EventLoop {
             for event in &events {
                 match event.token() {
                     WAKER => {}
-                    UDP => self.datagrams_left = true,
+                    UDP => {
+                        self.datagrams_left = true;
+                        self.errors_left |= event.is_error();
+                    }
                     LISTENER => self.accepts_left = true,
                     Token(serial) => self.streams.mark_ready(serial),
                 }
@@ -116,7 +121,7 @@ impl EventLoop {
 
     /// How long nothing needs to be done unless an event comes.
     fn timeout(&self) -> Option<Duration> {
-        if self.datagrams_left || self.accepts_left || self.streams.has_ready() {
+        if self.datagrams_left || self.errors_left || self.accepts_left || self.streams.has_ready() {
             return Some(Duration::ZERO);
         }
         let deadline = self.streams.deadline().min(self.accept_again_at.unwrap_or(Timestamp::FAR_FUTURE));
@@ -129,6 +134,9 @@ impl EventLoop {
         self.turn.budget = STREAM_BYTES_PER_TURN;
         if self.datagrams_left {
             self.datagrams_left = self.datagrams.read(&mut self.turn, &self.shared);
+        }
+        if self.errors_left {
+            self.errors_left = self.datagrams.read_errors(&mut self.turn, &self.shared);
         }
         let now = clock::now();
         self.turn.now = now;

@@ -42,6 +42,11 @@ impl Assembler {
         self.buffer.is_empty()
     }
 
+    /// Whether what is held begins with this byte.
+    pub(crate) fn starts_with(&self, byte: u8) -> bool {
+        self.buffer.first() == Some(&byte)
+    }
+
     /// Appends what was read.
     pub(crate) fn extend(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);

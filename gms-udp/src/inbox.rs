@@ -45,8 +45,9 @@ impl Room {
     /// Accounts for an arrival.
     pub(crate) fn take(&mut self, incoming: &Incoming) {
         match incoming {
-            Incoming::Datagram { .. } => self.datagrams = self.datagrams.saturating_sub(1),
-            Incoming::Unreachable { .. } => {}
+            Incoming::Datagram { .. } | Incoming::Unreachable { .. } => {
+                self.datagrams = self.datagrams.saturating_sub(1);
+            }
             Incoming::Check { .. } => self.checks = self.checks.saturating_sub(1),
             Incoming::Frame { bytes, .. } => {
                 self.frames = self.frames.saturating_sub(1);

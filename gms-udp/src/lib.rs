@@ -1,8 +1,9 @@
 //! Transport for [`gms_core`] over plain UDP and TCP, on mio.
 //!
 //! One port number serves both: datagrams go over UDP, frames and checks over TCP, where the first byte of a
-//! connection tells what it is for (`F` frames, `C` one check). Everything on a connection is length-framed: four
-//! bytes, big-endian, then that many bytes. The transport moves bytes and holds no rule of the protocol; a check is
+//! connection tells what it is for (`F` frames, `C` one check, `W` a watch). Frames and checks are length-framed: four
+//! bytes, big-endian, then that many bytes. On a watch nothing follows but `G`, the goodbye of a transport that is
+//! closed in order: a process that dies says none. The transport moves bytes and holds no rule of the protocol; a check is
 //! handed to the reader and answered by nobody else.
 //!
 //! A thread named `gms-udp` reads everything, stamps it, and hands it over in batches; datagrams are sent from the
@@ -30,6 +31,8 @@ mod counters;
 mod datagrams;
 mod end;
 mod error;
+#[cfg(target_os = "linux")]
+mod error_queue;
 mod event_loop;
 mod fault;
 mod frames;
@@ -38,6 +41,7 @@ mod limits;
 mod outbox;
 #[cfg(target_os = "linux")]
 mod overflow;
+mod role;
 mod shared;
 mod socket;
 mod streams;

@@ -13,6 +13,9 @@ pub const CHECK_BYTES_MAX: usize = 256;
 /// less than a view's worth of heartbeats.
 pub(crate) const DATAGRAMS_PER_TURN: usize = 256;
 
+/// Errors read in one turn: a whole view of 128 that is gone takes two.
+pub(crate) const ERRORS_PER_TURN: usize = 64;
+
 /// Bytes moved over all connections in one turn: about 0.3 ms of copying, so that heartbeats are stamped on time
 /// while whole views go by.
 pub(crate) const STREAM_BYTES_PER_TURN: usize = 1 << 20;

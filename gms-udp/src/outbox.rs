@@ -68,6 +68,8 @@ pub(crate) enum Written {
 pub(crate) struct Outbox {
     /// The byte that says what the connection is for, until it is written.
     lead: Option<u8>,
+    /// The lead goes out alone, no frame will follow.
+    alone: bool,
     queue: VecDeque<Queued>,
     /// Bytes of the first frame, its length included, that the kernel has.
     begun: usize,
@@ -78,6 +80,11 @@ impl Outbox {
     /// An outbox whose connection begins with `lead`.
     pub(crate) fn with_lead(lead: u8) -> Self {
         Self { lead: Some(lead), ..Self::default() }
+    }
+
+    /// An outbox of which nothing but `lead` ever goes out.
+    pub(crate) fn with_lead_alone(lead: u8) -> Self {
+        Self { lead: Some(lead), alone: true, ..Self::default() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -131,20 +138,24 @@ impl Outbox {
             while self.begun == 0 && self.queue.front().is_some_and(Queued::is_unwanted) {
                 self.pop();
             }
-            let Some(front) = self.queue.front() else { return Ok(Written::All) };
+            let front = self.queue.front();
+            if front.is_none() && !(self.alone && self.lead.is_some()) {
+                return Ok(Written::All);
+            }
             if *budget == 0 {
                 return Ok(Written::BudgetSpent);
             }
             let lead = self.lead.as_slice();
-            let head = &front.head[self.begun.min(HEAD_BYTES)..];
-            let body = &front.bytes[self.begun.saturating_sub(HEAD_BYTES)..];
+            let head = front.map_or(&[][..], |front| &front.head[self.begun.min(HEAD_BYTES)..]);
+            let body = front.map_or(&[][..], |front| &front.bytes[self.begun.saturating_sub(HEAD_BYTES)..]);
+            let whole = front.map(|front| HEAD_BYTES + front.bytes.len());
             match to.write_vectored(&[IoSlice::new(lead), IoSlice::new(head), IoSlice::new(body)]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(n) => {
                     *budget = budget.saturating_sub(n);
                     self.begun += n - lead.len();
                     self.lead = None;
-                    if self.begun == HEAD_BYTES + front.bytes.len() {
+                    if whole == Some(self.begun) {
                         self.begun = 0;
                         on_sent();
                         if let Some(frame) = self.pop() {

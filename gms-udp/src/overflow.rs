@@ -49,7 +49,7 @@ impl OverflowReader {
     }
 }
 
-fn socket_addr(addr: SockaddrStorage) -> Option<SocketAddr> {
+pub(crate) fn socket_addr(addr: SockaddrStorage) -> Option<SocketAddr> {
     if let Some(v4) = addr.as_sockaddr_in() {
         return Some(SocketAddrV4::from(*v4).into());
     }

@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bytes::Bytes;
 use gms_core::Timestamp;
-use gms_core::input::CheckHandle;
+use gms_core::input::{CheckHandle, WatchEnd};
 use gms_core::output::Destination;
 use gms_core::transport::ProbeReply;
 use mio::Waker;
@@ -32,8 +32,10 @@ pub(crate) enum Command {
         deadline: Timestamp,
         done: oneshot::Sender<ProbeReply>,
     },
-    /// Nobody waits for that probe any more.
-    StopProbe { id: u64 },
+    /// Make a connection and hold it until it ends.
+    StartWatch { id: u64, address: SocketAddr, done: oneshot::Sender<WatchEnd> },
+    /// Nobody waits for that probe or watch any more.
+    Stop { id: u64 },
     /// Answer a check.
     AnswerCheck { handle: CheckHandle, answer: Bytes },
 }
@@ -44,7 +46,7 @@ impl Command {
             Self::SendFrame { frame, .. } => frame.len(),
             Self::StartProbe { question, .. } => question.len(),
             Self::AnswerCheck { answer, .. } => answer.len(),
-            Self::StopProbe { .. } => 0,
+            Self::StartWatch { .. } | Self::Stop { .. } => 0,
         }
     }
 }
@@ -72,7 +74,7 @@ pub(crate) struct Shared {
     ended: Mutex<bool>,
     ended_signal: Condvar,
     ended_notify: Notify,
-    probes: AtomicU64,
+    ids: AtomicU64,
 }
 
 impl Shared {
@@ -89,7 +91,7 @@ impl Shared {
             ended: Mutex::new(false),
             ended_signal: Condvar::new(),
             ended_notify: Notify::new(),
-            probes: AtomicU64::new(0),
+            ids: AtomicU64::new(0),
         }
     }
 
@@ -97,16 +99,16 @@ impl Shared {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A number that no other probe of this transport has.
-    pub(crate) fn draw_probe_id(&self) -> u64 {
-        self.probes.fetch_add(1, Ordering::Relaxed)
+    /// A number that no other probe or watch of this transport has.
+    pub(crate) fn draw_id(&self) -> u64 {
+        self.ids.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Queues a command and wakes the loop; gives it back when the queue is full or the loop has ended.
     pub(crate) fn push(&self, command: Command) -> Result<(), Command> {
         let mut commands = self.commands();
         // A stop is always taken: there is at most one for each start, and starts are bounded.
-        let bounded = !matches!(command, Command::StopProbe { .. });
+        let bounded = !matches!(command, Command::Stop { .. });
         let full = commands.queue.len() >= COMMANDS_MAX || commands.bytes >= COMMAND_BYTES_MAX;
         if commands.closed || (bounded && full) {
             return Err(command);

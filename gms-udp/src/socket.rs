@@ -5,7 +5,7 @@ use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
 
 use mio::net::{TcpListener, TcpStream, UdpSocket};
-use socket2::{Domain, SockRef, Socket, Type};
+use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::error::{BindError, Protocol};
 
@@ -28,6 +28,9 @@ const PORT_TRIES: u32 = 32;
 /// How long sent bytes may stay unacknowledged before a connection is given up. Without it a connection that went
 /// through a partition retries ever more rarely, for up to 15 minutes, while a fresh one would work at once.
 const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(5);
+
+/// How long a watch of this process may be silent before its kernel asks. It costs two small packets.
+const WATCH_ASKED_AFTER: Duration = Duration::from_secs(60);
 
 /// Both sockets, bound to one port.
 #[derive(Debug)]
@@ -128,6 +131,13 @@ pub(crate) fn bound_silence(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_tcp_user_timeout(Some(UNACKNOWLEDGED_MAX));
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     let _ = (SockRef::from(stream), UNACKNOWLEDGED_MAX);
+}
+
+/// Lets the kernel ask now and then whether the other host is still there, where nothing else would tell: a watch of a
+/// host that vanished would be held for ever.
+pub(crate) fn notice_lost_host(stream: &TcpStream) {
+    let keepalive = TcpKeepalive::new().with_time(WATCH_ASKED_AFTER);
+    let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
 }
 
 /// Whether the connection's two ends are one: dialling a port of one's own range can hit the very port it dials from.

@@ -1,5 +1,7 @@
 //! The table of connections: which frame goes where, which connection is driven next, what follows when one ends.
 
+mod dial;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::mem;
@@ -11,16 +13,15 @@ use gms_core::Timestamp;
 use gms_core::input::SendFailure;
 use gms_core::member::canonical;
 use gms_core::output::Destination;
-use gms_core::transport::ProbeReply;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
-use tokio::sync::oneshot;
 
 use crate::admission::{Admission, Verdict};
-use crate::connection::{CheckStage, Connection, Progress, Role, Turn};
+use crate::connection::{Connection, Progress, Turn};
 use crate::end::End;
-use crate::limits::{CHECK_BYTES_MAX, OUTGOING_MAX};
+use crate::limits::CHECK_BYTES_MAX;
 use crate::outbox::Queued;
+use crate::role::{CheckStage, Role};
 use crate::shared::{Command, Shared};
 use crate::socket;
 
@@ -33,7 +34,8 @@ pub(crate) struct Streams {
     connections: BTreeMap<usize, Connection>,
     /// Connections for frames made by this side, by the address dialled.
     pool: BTreeMap<SocketAddr, usize>,
-    probes: BTreeMap<u64, usize>,
+    /// Connections of probes and watches, by the number under which somebody waits for their end.
+    waited_for: BTreeMap<u64, usize>,
     outgoing: usize,
     admission: Admission,
     /// At most one entry for each connection, never later than its deadline.
@@ -53,7 +55,7 @@ impl Streams {
             shared,
             connections: BTreeMap::new(),
             pool: BTreeMap::new(),
-            probes: BTreeMap::new(),
+            waited_for: BTreeMap::new(),
             outgoing: 0,
             admission,
             timers: BTreeSet::new(),
@@ -78,8 +80,13 @@ impl Streams {
                     self.start_probe(now, id, canonical(address), question, deadline, done);
                 }
             }
-            Command::StopProbe { id } => {
-                if let Some(serial) = self.probes.get(&id) {
+            Command::StartWatch { id, address, done } => {
+                if !done.is_closed() {
+                    self.start_watch(now, id, canonical(address), done);
+                }
+            }
+            Command::Stop { id } => {
+                if let Some(serial) = self.waited_for.get(&id) {
                     self.finish(now, *serial, End::Finished);
                 }
             }
@@ -176,6 +183,7 @@ impl Streams {
     /// Ends everything: frames that had begun are broken, the others were never sent.
     pub(crate) fn close(&mut self) {
         for (_, mut connection) in mem::take(&mut self.connections) {
+            connection.say_goodbye();
             let (begun, rest) = connection.outbox.take_apart();
             if let Some(frame) = begun {
                 frame.settle(Err(SendFailure::Broken));
@@ -235,32 +243,6 @@ impl Streams {
         }
     }
 
-    fn start_probe(
-        &mut self,
-        now: Timestamp,
-        id: u64,
-        to: SocketAddr,
-        question: Bytes,
-        deadline: Timestamp,
-        done: oneshot::Sender<ProbeReply>,
-    ) {
-        let question = Queued::new(question, CHECK_BYTES_MAX, Timestamp::FAR_FUTURE, None);
-        let dialled = self.dial(now, to, Role::Probe { id, done: None }, deadline);
-        // Nobody may wait any more: sending to them is allowed to fail.
-        let (Some(question), Ok(&serial)) = (question, dialled.as_ref()) else {
-            let end = dialled.err().unwrap_or(End::Finished);
-            let _ = done.send(end.probe_reply(true));
-            return;
-        };
-        self.probes.insert(id, serial);
-        if let Some(connection) = self.connections.get_mut(&serial) {
-            connection.role = Role::Probe { id, done: Some(done) };
-            // An empty queue takes any frame.
-            let _ = connection.outbox.push(question, &self.shared.limits);
-        }
-        self.arm(serial);
-    }
-
     fn answer_check(&mut self, now: Timestamp, serial: usize, answer: Bytes) {
         let Some(connection) = self.connections.get_mut(&serial) else { return };
         if !matches!(connection.role, Role::Check(CheckStage::Asked)) {
@@ -276,21 +258,6 @@ impl Streams {
         let _ = connection.outbox.push(answer, &self.shared.limits);
         self.mark_ready(serial);
         self.arm(serial);
-    }
-
-    fn dial(&mut self, now: Timestamp, to: SocketAddr, role: Role, due: Timestamp) -> Result<usize, End> {
-        if self.outgoing >= OUTGOING_MAX {
-            return Err(End::Failed(io::Error::other("too many connections of our own")));
-        }
-        let stream = TcpStream::connect(to).map_err(End::Failed)?;
-        socket::set_prompt(&stream);
-        if matches!(role, Role::Frames) {
-            socket::bound_silence(&stream);
-        }
-        let serial = self.draw_serial();
-        self.insert(serial, Connection::dialled(serial, stream, to, role, now, due)).map_err(End::Failed)?;
-        self.outgoing += 1;
-        Ok(serial)
     }
 
     fn draw_serial(&mut self) -> usize {
@@ -338,9 +305,16 @@ impl Streams {
         tracing::trace!(peer = %connection.peer, ?end, "connection ended");
         self.count_end(&connection, &end);
         match &mut connection.role {
-            Role::Fresh | Role::Check(_) => {}
+            Role::Fresh | Role::Check(_) | Role::Watched => {}
+            Role::Watch { id, done } => {
+                self.waited_for.remove(id);
+                if let Some(done) = done.take() {
+                    // Whoever asked may have stopped waiting.
+                    let _ = done.send(end.watch_end(connection.connecting));
+                }
+            }
             Role::Probe { id, done } => {
-                self.probes.remove(id);
+                self.waited_for.remove(id);
                 if let Some(done) = done.take() {
                     // Whoever asked may have stopped waiting.
                     let _ = done.send(end.probe_reply(connection.connecting));
@@ -352,7 +326,7 @@ impl Streams {
 
     fn count_end(&self, connection: &Connection, end: &End) {
         let counters = &self.shared.counters;
-        if matches!(connection.role, Role::Probe { .. }) {
+        if matches!(connection.role, Role::Probe { .. } | Role::Watch { .. }) {
             return;
         }
         if matches!(end, End::TimedOut | End::Displaced | End::Malformed) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use gms_core::input::{CheckHandle, SendFailure};
+use gms_core::input::{CheckHandle, SendFailure, WatchEnd};
 use gms_core::member::Endpoint;
 use gms_core::message::FRAME_BYTES_MAX;
 use gms_core::output::Destination;
@@ -165,15 +165,28 @@ impl Transport for UdpTransport {
             return ProbeReply::LocalFault;
         }
         let (done, reply) = oneshot::channel();
-        let id = self.shared.draw_probe_id();
+        let id = self.shared.draw_id();
         let deadline = clock::now() + deadline;
         if self.shared.push(Command::StartProbe { id, address, question, deadline, done }).is_err() {
             return ProbeReply::LocalFault;
         }
-        let mut guard = ProbeGuard { shared: &self.shared, running: Some(id) };
+        let mut guard = StopGuard { shared: &self.shared, running: Some(id) };
         let reply = reply.await.unwrap_or(ProbeReply::LocalFault);
         guard.running = None;
         reply
+    }
+
+    /// See [`Transport::watch`]. The connection carries nothing: what tells is its end.
+    async fn watch(&self, address: SocketAddr) -> WatchEnd {
+        let (done, end) = oneshot::channel();
+        let id = self.shared.draw_id();
+        if self.shared.push(Command::StartWatch { id, address, done }).is_err() {
+            return WatchEnd::Failed;
+        }
+        let mut guard = StopGuard { shared: &self.shared, running: Some(id) };
+        let end = end.await.unwrap_or(WatchEnd::Failed);
+        guard.running = None;
+        end
     }
 
     async fn answer_check(&self, handle: CheckHandle, answer: Bytes) {
@@ -200,17 +213,17 @@ impl Drop for UdpTransport {
     }
 }
 
-/// Closes a probe's connection when nobody waits for it any more.
-struct ProbeGuard<'a> {
+/// Closes the connection of a probe or watch when nobody waits for it any more.
+struct StopGuard<'a> {
     shared: &'a Shared,
     running: Option<u64>,
 }
 
-impl Drop for ProbeGuard<'_> {
+impl Drop for StopGuard<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.running {
             // Refused only when the loop is over, and the connection with it.
-            let _ = self.shared.push(Command::StopProbe { id });
+            let _ = self.shared.push(Command::Stop { id });
         }
     }
 }

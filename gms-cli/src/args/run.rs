@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
-use gms_core::config::HeartbeatRecipients;
+use gms_core::config::{CrashDetection, HeartbeatRecipients};
 
 use super::values::{self, AdvertiseAddr, HttpAddr};
 
@@ -84,6 +84,10 @@ pub(crate) struct TimingArgs {
     /// How many members look for themselves during a final check [default: 2]
     #[arg(long, env = "GMS_VERIFIERS", value_name = "N")]
     pub(crate) verifiers: Option<u16>,
+    /// Whether refused connections prove that a process is gone: fast, or strict for networks where firewalls refuse in a host's
+    /// name [default: fast]
+    #[arg(long, env = "GMS_CRASH_DETECTION", value_name = "HOW", value_parser = values::crash_detection)]
+    pub(crate) crash_detection: Option<CrashDetection>,
 }
 
 /// What this member is and does.

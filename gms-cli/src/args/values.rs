@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
-use gms_core::config::HeartbeatRecipients;
+use gms_core::config::{CrashDetection, HeartbeatRecipients};
 
 /// Parses `5s`, `250ms`, `1m 30s`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -21,6 +21,15 @@ pub(crate) fn heartbeat_recipients(text: &str) -> Result<HeartbeatRecipients, St
                 "write auto, all, or to how many members before it in the ring a member sends, such as 3",
             )
         }),
+    }
+}
+
+/// Parses `fast` or `strict`.
+pub(crate) fn crash_detection(text: &str) -> Result<CrashDetection, String> {
+    match text {
+        "fast" => Ok(CrashDetection::Fast),
+        "strict" => Ok(CrashDetection::Strict),
+        _ => Err(String::from("write fast or strict")),
     }
 }
 

@@ -149,6 +149,7 @@ fn timing(args: &RunArgs) -> TimingOverrides {
         heartbeat_recipients: timing.heartbeat_recipients,
         suspect_recipients: timing.suspect_recipients,
         verifiers: timing.verifiers,
+        crash_detection: timing.crash_detection,
     }
 }
 

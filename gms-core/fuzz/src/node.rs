@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use gms_core::Input;
 use gms_core::evidence::ProbeOutcome;
-use gms_core::input::{CheckHandle, Command, CommandToken, SendFailure};
+use gms_core::input::{CheckHandle, Command, CommandToken, SendFailure, WatchEnd};
 use gms_core::message::CheckRequest;
-use gms_core::output::{FrameToken, ProbeId};
+use gms_core::output::{FrameToken, ProbeId, WatchId};
 use gms_core::view::ViewId;
 
 use super::draw::Draw;
@@ -64,6 +64,8 @@ pub(super) enum Operation {
     FrameResult,
     /// What a probe brought.
     ProbeResult,
+    /// A watch connection ends, or a datagram finds nobody.
+    Sign,
     /// A check is asked.
     Check,
     /// The application wants something.
@@ -95,7 +97,7 @@ pub(super) const OPERATIONS: [Operation; 24] = [
     Operation::Answer,
     Operation::Datagram,
     Operation::Frame,
-    Operation::Frame,
+    Operation::Sign,
 ];
 
 /// Runs the operations that `bytes` stand for.
@@ -151,6 +153,7 @@ fn perform(stage: &mut Stage<'_>) {
         Operation::Frame => frames::deliver(stage),
         Operation::FrameResult => frame_result(stage),
         Operation::ProbeResult => probe_result(stage),
+        Operation::Sign => sign(stage),
         Operation::Check => check(stage),
         Operation::Command => command(stage),
     }
@@ -181,6 +184,19 @@ pub(super) fn span(stage: &mut Stage<'_>) -> Duration {
         14 => Duration::from_secs(86_400 * 365),
         _ => interval - Duration::from_nanos(1),
     }
+}
+
+fn sign(stage: &mut Stage<'_>) {
+    if stage.draw.below(2) == 0 {
+        let to = cast::address_of(stage.draw.below(cast::ALL));
+        return stage.feed(Input::Unreachable { to });
+    }
+    let watch = match stage.draw.below(8) {
+        0 => WatchId(stage.draw.wide()),
+        _ => stage.said.watches.pick(&mut stage.draw).unwrap_or(WatchId(1)),
+    };
+    let end = stage.draw.of(&[WatchEnd::Broken, WatchEnd::Refused, WatchEnd::Goodbye, WatchEnd::Failed]);
+    stage.feed(Input::WatchEnded { watch, end });
 }
 
 fn frame_result(stage: &mut Stage<'_>) {

@@ -123,7 +123,8 @@ impl Signs {
             | ProbeOutcome::TimedOut
             | ProbeOutcome::Unreachable
             | ProbeOutcome::LocalFault
-            | ProbeOutcome::Garbage => Seen::Unclear,
+            | ProbeOutcome::Garbage
+            | ProbeOutcome::Elsewhere => Seen::Unclear,
         };
         Some((member, seen))
     }

@@ -7,6 +7,7 @@ use crate::evidence::{Finding, ProbeOutcome, Reason};
 use crate::health::Health;
 use crate::health::contacts::{Contact, Contacts};
 use crate::hubs;
+use crate::input::WatchEnd;
 use crate::member::{ClusterTag, MemberId, ShortId};
 use crate::message::{
     AccusationId, Answers, CheckId, DatagramBody, Echo, Flags, FrameBody, Head, RequestId, SuspectRequest,
@@ -34,6 +35,7 @@ pub(crate) struct Desk {
     /// Every action so far, in order.
     pub(crate) actions: Vec<Action>,
     lines: Vec<String>,
+    watches: Vec<String>,
     numbers: [u64; 64],
 }
 
@@ -76,6 +78,7 @@ impl Desk {
             out: Outbox::default(),
             actions: Vec::new(),
             lines: Vec::new(),
+            watches: Vec::new(),
             numbers: [0; 64],
         };
         desk.with(|health, scene, out| health.handle_view_installed(scene, out));
@@ -169,6 +172,21 @@ impl Desk {
         assert!(self.with(|h, scene, out| h.handle_probe_done(scene, probe, outcome, out)));
     }
 
+    /// The newest watch connection ends.
+    pub(crate) fn watch_ends(&mut self, end: WatchEnd) {
+        let found = self.actions.iter().rev().find_map(|action| match action {
+            Action::StartWatch { watch, .. } => Some(*watch),
+            _ => None,
+        });
+        let watch = found.expect("a watch connection was opened");
+        self.with(|h, scene, out| h.handle_watch_ended(scene, watch, end, out));
+    }
+
+    /// A datagram to member `n` finds nobody.
+    pub(crate) fn finds_nobody_at(&mut self, n: u8) {
+        self.with(|h, scene, out| h.handle_unreachable(scene, addr(n), out));
+    }
+
     /// Verifier `by` reports on `suspect`.
     pub(crate) fn hears_finding(&mut self, by: u8, suspect: u8, finding: Finding) {
         let check = self.check();
@@ -187,6 +205,12 @@ impl Desk {
     /// The lines since the last call: `ms since START, what`.
     pub(crate) fn lines(&mut self) -> Vec<String> {
         std::mem::take(&mut self.lines)
+    }
+
+    /// Watch connections opened and closed since the last call: `ms since START, what`. They stand apart from the other
+    /// lines, for they follow the watched member and say nothing of what is done about it.
+    pub(crate) fn watches(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.watches)
     }
 
     /// The lines since the last call that contain `word`.
@@ -239,7 +263,9 @@ impl Desk {
 
     fn collect(&mut self) {
         for action in self.out.drain() {
-            self.lines.push(format!("{} {}", self.now.since(START).as_millis(), line(&action)));
+            let is_watch = matches!(action, Action::StartWatch { .. } | Action::StopWatch { .. });
+            let lines = if is_watch { &mut self.watches } else { &mut self.lines };
+            lines.push(format!("{} {}", self.now.since(START).as_millis(), line(&action)));
             self.actions.push(action);
         }
     }
@@ -293,6 +319,11 @@ fn line(action: &Action) -> String {
             format!("connect {}", name(&target.request.target))
         }
         Action::StopProbe { .. } => String::from("stop connect"),
+        Action::StartWatch { address, .. } => {
+            let named = (0..64).find(|n| addr(*n) == *address).expect("the address of a member");
+            format!("watch m{named}")
+        }
+        Action::StopWatch { .. } => String::from("stop watch"),
         Action::Event(event) => event_line(event),
         Action::CommandDone { result, .. } => format!("done {result:?}"),
         other => format!("{other:?}"),

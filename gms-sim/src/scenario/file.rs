@@ -15,12 +15,13 @@ use super::{Fault, Scenario, ScenarioError, Step, fault_of, hosts_of};
 use crate::network::Host;
 
 /// What a file may contain.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "members",
     "seeds",
     "seed",
     "member_timeout",
     "heartbeat_recipients",
+    "crash_detection",
     "start",
     "for",
     "heal",

@@ -6,7 +6,7 @@ pub(crate) mod values;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use gms_core::config::HeartbeatRecipients;
+use gms_core::config::{CrashDetection, HeartbeatRecipients};
 use gms_core::member::Weight;
 use serde::{Deserialize, Serialize};
 
@@ -234,6 +234,9 @@ pub struct Scenario {
     /// Who gets heartbeats. None: the default.
     #[serde(with = "values::recipients", skip_serializing_if = "Option::is_none")]
     pub heartbeat_recipients: Option<HeartbeatRecipients>,
+    /// Whether refused connections prove a death. None: the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crash_detection: Option<CrashDetection>,
     /// How the run begins.
     pub start: Start,
     /// Length of the first phase, in which faults happen and safety must hold.
@@ -266,6 +269,7 @@ impl Default for Scenario {
             seed: 0,
             member_timeout: Duration::from_secs(5),
             heartbeat_recipients: None,
+            crash_detection: None,
             start: Start::Formed,
             run_for: Duration::from_secs(60),
             heal_for: Duration::ZERO,

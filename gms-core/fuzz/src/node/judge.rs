@@ -8,7 +8,7 @@ use gms_core::event::{Event, State};
 use gms_core::input::{CheckHandle, Command, CommandToken};
 use gms_core::member::canonical;
 use gms_core::message::{Answers, Ballot, CheckAnswer, CheckRequest, DatagramBody, FrameBody};
-use gms_core::output::{FrameToken, ProbeId};
+use gms_core::output::{FrameToken, ProbeId, WatchId};
 use gms_core::view::ViewId;
 use gms_core::{Input, Node, Output, Timestamp, codec};
 
@@ -31,6 +31,9 @@ pub struct Judge {
     /// Probes under way.
     probes: BTreeSet<ProbeId>,
     last_probe: Option<ProbeId>,
+    /// Watch connections that the node holds or opens.
+    watches: BTreeSet<WatchId>,
+    last_watch: Option<WatchId>,
     /// The check that the last input asked, until it is answered.
     check: Option<(CheckHandle, CheckRequest)>,
     commands: BTreeSet<CommandToken>,
@@ -58,6 +61,8 @@ impl Judge {
             tokens: BTreeSet::new(),
             probes: BTreeSet::new(),
             last_probe: None,
+            watches: BTreeSet::new(),
+            last_watch: None,
             check: None,
             commands: BTreeSet::new(),
             beats: BTreeMap::new(),
@@ -96,6 +101,9 @@ impl Judge {
             }
             Input::ProbeDone { probe, .. } => {
                 self.probes.remove(probe);
+            }
+            Input::WatchEnded { watch, .. } => {
+                self.watches.remove(watch);
             }
             Input::Command(Command::Check { token, .. }) if !node.is_stopped() => {
                 self.commands.insert(*token);
@@ -158,6 +166,15 @@ impl Judge {
             }
             Output::StopProbe { probe } => {
                 assert!(self.probes.remove(probe), "{probe:?} is stopped, but does not run");
+            }
+            Output::StartWatch { watch, .. } => {
+                assert!(self.last_watch < Some(*watch), "{watch:?} names two watch connections");
+                self.last_watch = Some(*watch);
+                self.watches.insert(*watch);
+                assert!(self.watches.len() <= 1, "more than one watch connection: {:?}", self.watches);
+            }
+            Output::StopWatch { watch } => {
+                assert!(self.watches.remove(watch), "{watch:?} is stopped, but is not open");
             }
             Output::AnswerCheck { handle, answer } => {
                 let asked = self.check.take();

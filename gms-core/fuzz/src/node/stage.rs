@@ -11,7 +11,7 @@ use gms_core::message::{
     AccusationId, Ballot, CheckId, Datagram, DatagramBody, FoundBallot, Frame, FrameBody, Installation,
     RequestId,
 };
-use gms_core::output::{Destination, FrameToken, ProbeId};
+use gms_core::output::{Destination, FrameToken, ProbeId, WatchId};
 use gms_core::view::{Change, View};
 use gms_core::{Input, Node, Output, Timestamp};
 
@@ -65,6 +65,7 @@ pub struct Said {
     pub found_ballots: Recent<FoundBallot>,
     pub changes: Recent<Change>,
     pub probes: Recent<ProbeId>,
+    pub watches: Recent<WatchId>,
     pub tokens: Recent<FrameToken>,
     /// What waits for an answer, and whom it was put to.
     pub questions: Vec<(usize, Question)>,
@@ -123,6 +124,7 @@ impl<'a> Stage<'a> {
             found_ballots: Recent::new(),
             changes: Recent::new(),
             probes: Recent::new(),
+            watches: Recent::new(),
             tokens: Recent::new(),
             questions: Vec::new(),
         };
@@ -302,7 +304,9 @@ impl<'a> Stage<'a> {
                 self.note_frame(peer, frame);
             }
             Output::StartProbe { probe, .. } => self.said.probes.push(*probe),
+            Output::StartWatch { watch, .. } => self.said.watches.push(*watch),
             Output::StopProbe { .. }
+            | Output::StopWatch { .. }
             | Output::AnswerCheck { .. }
             | Output::Event(_)
             | Output::CommandDone { .. } => {}

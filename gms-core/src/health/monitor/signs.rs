@@ -62,10 +62,7 @@ impl Health {
             Seen::Other(other) => self.handle_replaced(scene, member, other, out),
             Seen::Refused => {}
             Seen::Unclear => {
-                let begin = |watch: &mut crate::health::watch::Watch, known, rng: &mut fastrand::Rng| {
-                    watch.begin_at_once(scene, known, member, rng, out);
-                };
-                self.watch_with(begin);
+                self.watch_with(|watch, known, rng| watch.begin_at_once(scene, known, member, rng, out));
             }
         }
         true
