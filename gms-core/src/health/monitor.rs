@@ -299,6 +299,7 @@ impl Health {
         }
         self.watch_with(|watch, known, rng| watch.begin_checks(scene, known, rng, out));
         self.follow_subject(scene, out);
+        self.repeat_looks(scene, out);
         self.tell(scene, out);
     }
 

@@ -19,6 +19,12 @@ use crate::time::Timestamp;
 /// errors can't make a member connect to everybody.
 const LOOKS_MAX: usize = 64;
 
+/// When a look that was reset is repeated first; each time waits twice as long. A kernel that tears a killed process down
+/// closes its connections before its listener, within some milliseconds, and resets what it accepted in between.
+const AGAIN_AFTER: Duration = Duration::from_millis(1);
+/// How often it is repeated at most: over 63 ms, which a loaded machine may take.
+const AGAIN_MAX: u32 = 6;
+
 /// What a look brought.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
@@ -41,11 +47,20 @@ struct Watched {
     reopen_at: Timestamp,
 }
 
+/// A fresh connection, and how often it was reset before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Look {
+    member: MemberId,
+    resets: u32,
+}
+
 /// The watch connection to the subject, and the looks that signs have caused.
 #[derive(Debug, Default)]
 pub(super) struct Signs {
     watched: Option<Watched>,
-    looks: BTreeMap<ProbeId, MemberId>,
+    looks: BTreeMap<ProbeId, Look>,
+    /// Looks that are to be repeated, and when.
+    again: BTreeMap<MemberId, (Timestamp, u32)>,
     /// Until when further signs of a member bring no further look.
     rests: BTreeMap<MemberId, Timestamp>,
 }
@@ -90,13 +105,38 @@ impl Signs {
     /// Looks at a member on a fresh connection, unless that was done a moment ago.
     pub(super) fn look(&mut self, scene: Scene<'_>, member: MemberId, out: &mut Outbox) {
         let rests = self.rests.get(&member).is_some_and(|until| scene.now < *until);
-        if rests || self.looks.len() >= LOOKS_MAX || self.looks.values().any(|m| *m == member) {
+        if !rests {
+            self.rests.insert(member, scene.now + scene.timing().heartbeat_interval);
+            self.connect(scene, Look { member, resets: 0 }, out);
+        }
+    }
+
+    /// Repeats the looks that were reset, at members of which it is still wanted.
+    //= docs/protocol.md#fd-29
+    pub(super) fn repeat_looks(
+        &mut self,
+        scene: Scene<'_>,
+        is_wanted: impl Fn(&MemberId) -> bool,
+        out: &mut Outbox,
+    ) {
+        let is_due = |(at, _): &(Timestamp, u32)| *at <= scene.now;
+        while let Some((member, (_, resets))) =
+            self.again.iter().find(|(_, again)| is_due(again)).map(|(id, again)| (*id, *again))
+        {
+            self.again.remove(&member);
+            if is_wanted(&member) {
+                self.connect(scene, Look { member, resets }, out);
+            }
+        }
+    }
+
+    fn connect(&mut self, scene: Scene<'_>, look: Look, out: &mut Outbox) {
+        if self.looks.len() >= LOOKS_MAX || self.looks.values().any(|l| l.member == look.member) {
             return;
         }
-        let Some(target) = check_target(scene, &member) else { return };
+        let Some(target) = check_target(scene, &look.member) else { return };
         let probe = out.start_probe(target, scene.timing().check_timeout);
-        self.looks.insert(probe, member);
-        self.rests.insert(member, scene.now + scene.timing().heartbeat_interval);
+        self.looks.insert(probe, look);
     }
 
     /// `None` if the probe was not one of these; else whom it was about and what it brought.
@@ -107,7 +147,7 @@ impl Signs {
         probe: ProbeId,
         outcome: ProbeOutcome,
     ) -> Option<(MemberId, Seen)> {
-        let member = self.looks.remove(&probe)?;
+        let Look { member, resets } = self.looks.remove(&probe)?;
         let seen = match outcome {
             ProbeOutcome::Ok => {
                 if let Some(watched) = self.watched.as_mut().filter(|w| w.member == member) {
@@ -117,9 +157,15 @@ impl Signs {
             }
             ProbeOutcome::Refused => Seen::Refused,
             ProbeOutcome::Other(other) if !scene.is_me(&other) => Seen::Other(other),
+            ProbeOutcome::Reset => {
+                if resets < AGAIN_MAX {
+                    let at = scene.now + AGAIN_AFTER * 2_u32.pow(resets);
+                    self.again.insert(member, (at, resets + 1));
+                }
+                Seen::Unclear
+            }
             ProbeOutcome::Other(_)
             | ProbeOutcome::Sick
-            | ProbeOutcome::Reset
             | ProbeOutcome::TimedOut
             | ProbeOutcome::Unreachable
             | ProbeOutcome::LocalFault
@@ -129,9 +175,10 @@ impl Signs {
         Some((member, seen))
     }
 
-    /// When a watch connection is to be opened again.
+    /// When a watch connection is to be opened again, or a look to be repeated.
     pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
-        self.watched.filter(|w| w.watch.is_none()).map(|w| w.reopen_at)
+        let reopen = self.watched.filter(|w| w.watch.is_none()).map(|w| w.reopen_at);
+        self.again.values().map(|(at, _)| *at).chain(reopen).min()
     }
 
     /// Moves the clocks by a pause of this process.
@@ -145,8 +192,9 @@ impl Signs {
     /// Forgets members that are out.
     pub(super) fn handle_view_installed(&mut self, scene: Scene<'_>, out: &mut Outbox) {
         self.rests.retain(|id, _| scene.view.contains(id));
-        self.looks.retain(|probe, id| {
-            let stays = scene.view.contains(id);
+        self.again.retain(|id, _| scene.view.contains(id));
+        self.looks.retain(|probe, look| {
+            let stays = scene.view.contains(&look.member);
             if !stays {
                 out.stop_probe(*probe);
             }

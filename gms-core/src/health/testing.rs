@@ -36,6 +36,8 @@ pub(crate) struct Desk {
     pub(crate) actions: Vec<Action>,
     lines: Vec<String>,
     watches: Vec<String>,
+    /// The probe that was begun last, until it brings something.
+    connecting: Option<ProbeId>,
     numbers: [u64; 64],
 }
 
@@ -79,6 +81,7 @@ impl Desk {
             actions: Vec::new(),
             lines: Vec::new(),
             watches: Vec::new(),
+            connecting: None,
             numbers: [0; 64],
         };
         desk.with(|health, scene, out| health.handle_view_installed(scene, out));
@@ -169,7 +172,13 @@ impl Desk {
     /// The newest probe brings `outcome`.
     pub(crate) fn probe_brings(&mut self, outcome: ProbeOutcome) {
         let probe = self.probe();
+        self.connecting = None;
         assert!(self.with(|h, scene, out| h.handle_probe_done(scene, probe, outcome, out)));
+    }
+
+    /// Whether a probe runs.
+    pub(crate) fn is_connecting(&self) -> bool {
+        self.connecting.is_some()
     }
 
     /// The newest watch connection ends.
@@ -266,6 +275,9 @@ impl Desk {
             let is_watch = matches!(action, Action::StartWatch { .. } | Action::StopWatch { .. });
             let lines = if is_watch { &mut self.watches } else { &mut self.lines };
             lines.push(format!("{} {}", self.now.since(START).as_millis(), line(&action)));
+            if let Action::StartProbe { probe, .. } = action {
+                self.connecting = Some(probe);
+            }
             self.actions.push(action);
         }
     }

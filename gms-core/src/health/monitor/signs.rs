@@ -80,6 +80,17 @@ impl Health {
         }
     }
 
+    /// Repeats the looks that are due.
+    pub(super) fn repeat_looks(&mut self, scene: Scene<'_>, out: &mut Outbox) {
+        let Self { signs, suspicions, finals, .. } = self;
+        let is_wanted = |id: &MemberId| {
+            let is_open =
+                !suspicions.is_suspect(id) && finals.standing(id).is_none() && !finals.is_running(id);
+            is_open && !scene.isolated && !scene.sick
+        };
+        signs.repeat_looks(scene, is_wanted, out);
+    }
+
     fn look(&mut self, scene: Scene<'_>, member: MemberId, out: &mut Outbox) {
         let is_open = !self.is_suspect(&member) && !self.finals.is_running(&member);
         if is_open && !scene.isolated && !scene.sick {

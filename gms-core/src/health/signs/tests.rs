@@ -141,6 +141,30 @@ fn a_look_that_says_nothing_begins_the_ordinary_check_at_once() {
     }
 }
 
+/// A kernel closes the connections of a killed process before its listener.
+#[test]
+//= docs/protocol.md#fd-29
+fn a_look_that_is_reset_is_repeated_ever_later_and_six_times_at_most() {
+    let mut desk = resting(5, 2);
+    desk.watch_ends(WatchEnd::Broken);
+    let mut looked = Vec::new();
+    for _ in 0..200 {
+        looked.extend(desk.lines_with("connect"));
+        if desk.is_connecting() {
+            desk.probe_brings(ProbeOutcome::Reset);
+        }
+        desk.pass(1, &[0, 1, 4]);
+    }
+    assert_eq!(looked, [100, 101, 103, 107, 115, 131, 163].map(|ms| format!("{ms} connect m3")));
+
+    let mut refused = resting(5, 2);
+    refused.watch_ends(WatchEnd::Broken);
+    refused.probe_brings(ProbeOutcome::Reset);
+    refused.pass(1, &[0, 1, 4]);
+    refused.probe_brings(ProbeOutcome::Refused);
+    assert!(refused.health.is_suspect(&id(3)));
+}
+
 #[test]
 //= docs/protocol.md#fd-30
 fn an_unreachable_datagram_makes_whoever_sent_it_look_once() {
