@@ -115,6 +115,8 @@ impl Search<'_> {
 
 #[cfg(test)]
 mod tests {
+    use gms_core::config::CrashDetection;
+
     use super::*;
     use crate::scenario::{Fault, Step};
 
@@ -126,6 +128,7 @@ mod tests {
             member_timeout: Duration::from_secs(1),
             run_for: Duration::from_secs(10),
             heal_for: Duration::from_millis(1),
+            crash_detection: Some(CrashDetection::Strict),
             faults: vec![
                 step(1_000, Fault::Loss { share: 0.01 }),
                 step(2_000, Fault::Drift { host: 1, ppm: 10 }),

@@ -98,7 +98,7 @@ mod tests {
         let mut world = formed(4);
         world.inflict(Fault::Crash { host: 3 });
         let mut losses = Losses::default();
-        world.run_for(T / 100);
+        world.run_for(T / 5000);
         assert!(losses.follow(world.look()).is_empty());
         world.run_for(T * 8 / 5);
         let due = losses.follow(world.look());

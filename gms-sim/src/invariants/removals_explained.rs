@@ -62,14 +62,15 @@ fn is_proven(base: &View, subject: &MemberId, evidence: &Evidence) -> Result<(),
         Some(ProbeOutcome::Elsewhere) => true,
         _ => false,
     };
-    let replaced = evidence.accusations.iter().any(|a| a.reason == Reason::Replaced);
+    let saw_it_gone = |reason| matches!(reason, Reason::Replaced | Reason::Refused);
+    let accused = evidence.accusations.iter().any(|a| a.by != evidence.checker && saw_it_gone(a.reason));
     let second = evidence.verifiers.iter().any(|report| match report.finding {
         Some(Finding::Refused) => true,
         Some(Finding::Other(id)) => is_other(&id),
         Some(Finding::Alive | Finding::Silent) | None => false,
     });
     let refused = evidence.probe == Some(ProbeOutcome::Refused);
-    if met || (refused && (second || replaced || base.len() <= 2)) {
+    if met || (refused && (second || accused || base.len() <= 2)) {
         return Ok(());
     }
     Err(format!(
@@ -99,7 +100,7 @@ impl Observer for RemovalsExplained {
 
 #[cfg(test)]
 mod tests {
-    use gms_core::evidence::VerifierReport;
+    use gms_core::evidence::{Accusation, VerifierReport};
 
     use super::super::testing::{T, evidence, first, formed, id, installed, removal, view};
     use super::*;
@@ -119,6 +120,15 @@ mod tests {
         let second = VerifierReport { by: id(&world, 1), finding: Some(Finding::Refused) };
         assert_eq!(judged(silent.clone()), None);
         assert_eq!(judged(Evidence { verifiers: vec![second], ..gone.clone() }), None);
+        let accusation = |by| Accusation {
+            by: id(&world, by),
+            reason: Reason::Refused,
+            silent_for: T / 100,
+            age: T / 100,
+        };
+        assert_eq!(judged(Evidence { accusations: vec![accusation(1)], ..gone.clone() }), None);
+        let own = Evidence { accusations: vec![accusation(0)], checker: id(&world, 0), ..gone.clone() };
+        assert!(judged(own).is_some(), "the checker's own accusation is no second refusal");
         let why = |evidence| judged(evidence).expect("a violation");
         assert!(why(gone).contains("the verifiers []"));
         assert!(why(evidence(&world, Verdict::Alive)).contains("the verdict is alive"));

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
+use gms_core::config::CrashDetection;
 use gms_sim::network::{Link, StreamMode};
 use gms_sim::{Fault, Scenario, Step, World};
 
@@ -125,12 +126,14 @@ pub(crate) fn stays_behind_with_friends(seed: u64) -> Scenario {
     Scenario { not_eligible: (1..8).collect(), ..scenario(seed, 5, 9, faults) }
 }
 
-/// m6 is heard by m1, m2 and m3 alone: whoever watches it, and the coordinator, have it cleared by their word. Then it dies.
+/// m6 is heard by m1, m2 and m3 alone: whoever watches it, and the coordinator, have it cleared by their word. Then it dies, and
+/// nothing but its silence tells.
 pub(crate) fn cleared_before_it_died(seed: u64) -> Scenario {
     let mut rng = Rng::with_seed(seed);
     let mut faults = apart(0, 6, &[0, 4, 5]);
     faults.push(at(4_000 + rng.u64(0..500), Fault::Crash { host: 6 }));
-    Scenario { not_eligible: (1..7).collect(), ..scenario(seed, 7, 8, faults) }
+    let strict = Some(CrashDetection::Strict);
+    Scenario { not_eligible: (1..7).collect(), crash_detection: strict, ..scenario(seed, 7, 8, faults) }
 }
 
 /// The coordinator is cut off while a leave is being decided, and comes back while its successor decides something else.
@@ -173,13 +176,13 @@ pub(crate) fn expelled_among_laggards(seed: u64) -> Scenario {
     Scenario { not_eligible: [1, 2, 3, 4].into(), network, ..scenario(seed, 5, 7, faults) }
 }
 
-/// m5 dies. m4 loses its datagrams for less than T, while a firewall refuses connections in its name, so that it is taken
+/// m5's host is lost. m4 loses its datagrams for less than T, while a firewall refuses connections in its name, so that it is taken
 /// for gone with m5; then the firewall ends, and it hears what is to be decided about it.
 pub(crate) fn buried_and_asked(seed: u64) -> Scenario {
     let mut rng = Rng::with_seed(seed);
     let link = Link { mtu: Some(20), ..Link::default() };
     let silent = 2_650 + rng.u64(0..100);
-    let mut faults = vec![at(2_000, Fault::Crash { host: 5 })];
+    let mut faults = vec![at(2_000, Fault::Down { host: 5 })];
     faults.extend([0, 1, 2, 3].map(|to| at(silent, Fault::Link { from: 4, to, link: link.clone() })));
     faults.push(at(3_000, Fault::Reject { host: 4, on: true }));
     faults.push(at(3_240 + rng.u64(0..100), Fault::Reject { host: 4, on: false }));
@@ -226,7 +229,7 @@ pub(crate) fn lost_after_another(seed: u64) -> Scenario {
     let mut rng = Rng::with_seed(seed);
     let faults =
         vec![at(4_000, Fault::Crash { host: 5 }), at(4_500 + rng.u64(0..200), Fault::Down { host: 4 })];
-    scenario(seed, 6, 8, faults)
+    Scenario { crash_detection: Some(CrashDetection::Strict), ..scenario(seed, 6, 8, faults) }
 }
 
 /// All hear m0 and nobody else: they are isolated and say so, which is no contact.

@@ -90,6 +90,7 @@ fn every_scenario_that_is_written_reads_back_the_same() {
     let scenario = Scenario {
         seed: u64::MAX,
         heartbeat_recipients: Some(gms_core::config::HeartbeatRecipients::Auto),
+        crash_detection: Some(gms_core::config::CrashDetection::Fast),
         start: Start::Together,
         heal_for: Duration::from_secs(60),
         rejoin: false,
@@ -124,6 +125,7 @@ fn faults_without_effect_are_not_written() {
 fn the_keys_are_those_of_a_scenario() {
     let scenario = Scenario {
         heartbeat_recipients: Some(gms_core::config::HeartbeatRecipients::All),
+        crash_detection: Some(gms_core::config::CrashDetection::Strict),
         not_eligible: [2].into(),
         weights: [(1, 20)].into(),
         faults: vec![Step { at: Duration::ZERO, fault: Fault::Heal }],
