@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use gms_core::config::HeartbeatRecipients;
+use gms_core::config::{CrashDetection, HeartbeatRecipients};
 
 use super::values;
 
@@ -56,6 +56,9 @@ pub(crate) struct WorldArgs {
     /// Who gets heartbeats: as for gms run [default: auto]
     #[arg(long, value_name = "WHO", value_parser = values::heartbeat_recipients)]
     pub(crate) heartbeat_recipients: Option<HeartbeatRecipients>,
+    /// Whether refused connections prove that a process is gone: fast or strict [default: fast]
+    #[arg(long, value_name = "HOW", value_parser = values::crash_detection)]
+    pub(crate) crash_detection: Option<CrashDetection>,
     /// Share of packets lost everywhere, such as 2% or 0.02 [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = gms_sim::scenario::parse_share)]
     pub(crate) loss: Option<f64>,

@@ -166,7 +166,16 @@ fn or_one_crash(world: &WorldArgs, faults: &FaultArgs) -> FaultArgs {
 }
 
 fn change(scenario: &mut Scenario, world: &WorldArgs) {
-    let WorldArgs { members, member_timeout, heartbeat_recipients, loss, delay, run_for, heal } = world;
+    let WorldArgs {
+        members,
+        member_timeout,
+        heartbeat_recipients,
+        crash_detection,
+        loss,
+        delay,
+        run_for,
+        heal,
+    } = world;
     scenario.members = members.unwrap_or(scenario.members);
     scenario.member_timeout = member_timeout.unwrap_or(scenario.member_timeout);
     scenario.run_for = run_for.unwrap_or(scenario.run_for);
@@ -176,9 +185,8 @@ fn change(scenario: &mut Scenario, world: &WorldArgs) {
         scenario.network.delay_mean = *delay;
         scenario.network.delay_min = delay.mul_f64(SHORTEST);
     }
-    if let Some(recipients) = heartbeat_recipients {
-        scenario.heartbeat_recipients = Some(*recipients);
-    }
+    scenario.heartbeat_recipients = heartbeat_recipients.or(scenario.heartbeat_recipients);
+    scenario.crash_detection = crash_detection.or(scenario.crash_detection);
 }
 
 /// A fault at a host.

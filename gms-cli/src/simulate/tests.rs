@@ -47,12 +47,16 @@ fn flags_make_the_world_and_nobody_is_hit_twice() {
         ["--members", "9", "--member-timeout", "1s", "--loss", "2%", "--delay", "10ms", "--for", "30s"];
     let hits =
         ["--crash", "3", "--stop", "2", "--host-loss", "2", "--leave", "2", "--join", "2", "--at", "7s"];
-    let scenario =
-        plan(&[&flags[..], &hits, &["--heartbeat-recipients", "all"]].concat()).scenario(7).unwrap();
+    let scenario = plan(
+        &[&flags[..], &hits, &["--heartbeat-recipients", "all", "--crash-detection", "strict"]].concat(),
+    )
+    .scenario(7)
+    .unwrap();
     assert_eq!(scenario.network.loss, 0.02);
     assert_eq!(scenario.network.delay_mean, Duration::from_millis(10));
     assert_eq!(scenario.network.delay_min, Duration::from_millis(4));
     assert_eq!(scenario.heartbeat_recipients, Some(gms_core::config::HeartbeatRecipients::All));
+    assert_eq!(scenario.crash_detection, Some(gms_core::config::CrashDetection::Strict));
     let mut hit: Vec<usize> = Vec::new();
     let mut joined: Vec<usize> = Vec::new();
     for (at, fault) in faults(&scenario) {
@@ -186,6 +190,8 @@ fn impatient() -> Scenario {
         seed: 3,
         run_for: Duration::from_secs(5),
         heal_for: Duration::from_millis(1),
+        // A death that is found by its silence takes longer than that.
+        crash_detection: Some(gms_core::config::CrashDetection::Strict),
         faults: vec![late(Fault::Drift { host: 0, ppm: 5 }), late(Fault::Crash { host: 3 })],
         ..Scenario::default()
     }

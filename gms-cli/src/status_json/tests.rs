@@ -61,6 +61,7 @@ fn the_status_has_the_documented_fields() {
             "member_timeout_ms": 5000, "heartbeat_interval_ms": 1000, "check_timeout_ms": 1250,
             "final_check_timeout_ms": 1250, "refused_grace_ms": 10, "batch_window_ms": 5,
             "heartbeat_recipients": "auto", "suspect_recipients": 10, "verifiers": 2,
+            "crash_detection": "fast",
         },
         "members": [{
             "name": "m1", "id": "ab".repeat(16), "addr": "127.0.0.1:7790", "check_addr": "127.0.0.1:7790",

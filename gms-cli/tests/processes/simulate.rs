@@ -100,7 +100,7 @@ fn an_invariant_that_breaks_ends_with_one_and_its_scenario_breaks_again() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("small.toml").display().to_string();
     // Nothing heals within a millisecond.
-    let hasty = ["--crash", "1", "--at", "14s", "--heal", "1ms"];
+    let hasty = ["--crash", "1", "--crash-detection", "strict", "--at", "14s", "--heal", "1ms"];
     let (code, told, said) = simulated(&[&hasty[..], &["--seeds", "3", "--json", "--save", &file]].concat());
     assert_eq!(code, 1, "{told}");
     assert!(
