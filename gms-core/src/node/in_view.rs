@@ -36,6 +36,7 @@ use crate::membership::proposer::Proposer;
 use crate::membership::requests::{Queue, Requests};
 use crate::membership::strays::Strays;
 use crate::membership::succession::PromiseDesk;
+use crate::membership::unfinished::Unfinished;
 use crate::message::Flags;
 use crate::outbox::Outbox;
 use crate::time::Timestamp;
@@ -104,7 +105,7 @@ pub(super) struct InView {
     sick: bool,
     heartbeat_at: Timestamp,
     hears_majority: bool,
-    hears_majority_isolated_since: Option<Timestamp>,
+    unfinished: Unfinished,
     /// Looked at once a heartbeat interval.
     coordinator_is_idle: bool,
     reach: Reach,
@@ -165,7 +166,7 @@ impl InView {
             sick: false,
             heartbeat_at: now,
             hears_majority: false,
-            hears_majority_isolated_since: None,
+            unfinished: Unfinished::default(),
             coordinator_is_idle: false,
             reach: Reach::default(),
             holder_turn: 0,

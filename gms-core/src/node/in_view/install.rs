@@ -109,6 +109,8 @@ impl InView {
         assert!(next.id() > self.view.id(), "views never go back");
         self.carried =
             self.carried.max(isolation::carried_over(&self.view, &next, &self.me.id, &self.contacts));
+        let changes_nobody = decided.as_ref().is_some_and(|d| d.change.is_empty());
+        self.unfinished.handle_view_installed(self.signs_of_unfinished(now), changes_nobody);
         let old = std::mem::replace(&mut self.view, next);
         let settle = old.timing().removal_silence();
         self.history.push(now, &old, decided.clone(), settle);
@@ -124,8 +126,6 @@ impl InView {
         self.catch_up.handle_view_installed(self.view.id());
         self.installed_at = now;
         self.coordinator_is_idle = false;
-        // One more view may not help: it is asked for again only after as long a wait.
-        self.hears_majority_isolated_since = None;
         out.event(Event::ViewInstalled(Arc::new(describe(&old, &self.view, decided.as_ref()))));
         if old.coordinator().id != self.view.coordinator().id {
             let (from, to) = (Subject::from(old.coordinator()), Subject::from(self.view.coordinator()));
