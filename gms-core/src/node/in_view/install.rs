@@ -14,6 +14,7 @@ use crate::membership::proposer::Proposer;
 use crate::message::{ClusterInfo, Decided, FrameBody, Head, Installation};
 use crate::outbox::Outbox;
 use crate::planted::{self, Planted};
+use crate::quorum;
 use crate::time::Timestamp;
 use crate::view::{Change, View, ViewId};
 
@@ -293,9 +294,20 @@ impl InView {
         if held > self.view.id() {
             return self.catch_up.note(scene!(self, now), held, None);
         }
-        if held != ViewId::NONE && held < self.view.id() {
+        //= docs/protocol.md#vw-3
+        let may_know = !head.flags.leaving || self.is_view_held() || planted::is(Planted::LeaversLetGoEarly);
+        if held != ViewId::NONE && held < self.view.id() && may_know {
             out.reply(reply, head.sender, FrameBody::Install(self.history.since(held, &self.view)));
         }
+    }
+
+    /// Whether members with more than half of the installed view's weight are known to hold it, or a newer one.
+    fn is_view_held(&self) -> bool {
+        let has_shown = |id: &MemberId| {
+            let shown = self.contacts.get(id).map_or(ViewId::NONE, |record| record.newest_view());
+            *id == self.me.id || shown >= self.view.id()
+        };
+        quorum::is_majority(quorum::weight_of(&self.view, has_shown), self.view.weight())
     }
 
     /// This member has decided the view without itself and only waits for the others to hold it.
