@@ -48,6 +48,8 @@ pub(crate) struct Health {
     sweep_at: Timestamp,
     /// When a member was last accused because another incarnation was met at its address.
     replaced_at: BTreeMap<MemberId, Timestamp>,
+    /// When a member was last looked at because a joiner wants its name.
+    name_wanted_at: BTreeMap<MemberId, Timestamp>,
 }
 
 impl Health {
@@ -64,6 +66,7 @@ impl Health {
             announced: BTreeSet::new(),
             sweep_at: Timestamp::ZERO,
             replaced_at: BTreeMap::new(),
+            name_wanted_at: BTreeMap::new(),
         }
     }
 
@@ -257,6 +260,7 @@ impl Health {
         self.verifications.handle_view_installed(scene, out);
         self.announced.retain(|id| scene.view.contains(id));
         self.replaced_at.retain(|id, _| scene.view.contains(id));
+        self.name_wanted_at.retain(|id, _| scene.view.contains(id));
         for token in self.finals.handle_view_installed(scene, out) {
             out.command_done(token, CommandResult::NoSuchMember);
         }

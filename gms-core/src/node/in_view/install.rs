@@ -203,6 +203,9 @@ impl InView {
                 let body = self.welcome(&member.id, |m, id| m.has_shown_view(id));
                 out.reply(reply, member.id.short(), body);
             }
+            Admitted::NameHeldBy(namesake) => {
+                self.health.handle_name_wanted(scene!(self, now), namesake, out);
+            }
         }
     }
 
