@@ -298,7 +298,8 @@ impl InView {
             return self.catch_up.note(scene!(self, now), held, None);
         }
         //= docs/protocol.md#vw-3
-        let may_know = !head.flags.leaving || self.is_view_held() || planted::is(Planted::LeaversLetGoEarly);
+        let is_leaver = head.flags.leaving || self.history.has_let_go(head.sender);
+        let may_know = !is_leaver || self.is_view_held() || planted::is(Planted::LeaversLetGoEarly);
         if held != ViewId::NONE && held < self.view.id() && may_know {
             out.reply(reply, head.sender, FrameBody::Install(self.history.since(held, &self.view)));
         }
