@@ -16,6 +16,7 @@ use crate::health::accusations::Accusations;
 use crate::health::clearing::Clearings;
 use crate::health::contacts::Contact;
 use crate::health::final_check::{FinalChecks, Standing};
+use crate::health::link_watch::LinkWatch;
 use crate::health::suspicion::Suspicions;
 use crate::health::verification::Verifications;
 use crate::health::watch::{Knowledge, Watch};
@@ -50,6 +51,7 @@ pub(crate) struct Health {
     replaced_at: BTreeMap<MemberId, Timestamp>,
     /// When a member was last looked at because a joiner wants its name.
     name_wanted_at: BTreeMap<MemberId, Timestamp>,
+    links: LinkWatch,
 }
 
 impl Health {
@@ -67,6 +69,7 @@ impl Health {
             sweep_at: Timestamp::ZERO,
             replaced_at: BTreeMap::new(),
             name_wanted_at: BTreeMap::new(),
+            links: LinkWatch::default(),
         }
     }
 
@@ -86,7 +89,7 @@ impl Health {
         }
         self.watch.handle_contact(&contact.from);
         if let Some(is_recovered) = self.clearings.handle_contact(&contact, scene.timing()) {
-            if is_recovered {
+            if is_recovered && !self.links.is_degraded(&contact.from) {
                 out.event(Event::LinkRecovered(link_report(scene, &contact.from)));
             }
             // Patience shrinks: deadlines planned with more of it would come too late.
@@ -276,6 +279,12 @@ impl Health {
         self.clearings.handle_pause(scene.now, pause);
         self.finals.handle_pause(scene.now, pause);
         self.verifications.handle_pause(pause);
+    }
+
+    /// Looks at the loss of every link; called once a heartbeat interval.
+    pub(crate) fn watch_links(&mut self, scene: Scene<'_>, out: &mut Outbox) {
+        let clearings = &self.clearings;
+        self.links.update(scene, &|id| clearings.is_degraded(id), out);
     }
 
     /// Does what is due.

@@ -19,7 +19,6 @@ use crate::event::{ExclusionCause, StopReason};
 use crate::health::Health;
 use crate::health::contacts::Contacts;
 use crate::health::isolation::{self, Isolation, IsolationChange, Pending};
-use crate::health::link_watch::LinkWatch;
 use crate::health::pause::PauseDetector;
 use crate::health::quorum_watch::QuorumWatch;
 use crate::input::Input;
@@ -85,7 +84,6 @@ pub(super) struct InView {
     isolation: Isolation,
     pauses: PauseDetector,
     quorum: QuorumWatch,
-    links: LinkWatch,
     acceptor: Acceptor,
     proposer: Proposer,
     fences: Fences,
@@ -147,7 +145,6 @@ impl InView {
             isolation: Isolation::new(now + view.timing().member_timeout),
             pauses: PauseDetector::default(),
             quorum: QuorumWatch::default(),
-            links: LinkWatch::default(),
             acceptor: Acceptor::default(),
             proposer: Proposer::new(),
             fences: Fences::default(),

@@ -258,6 +258,28 @@ fn a_member_tells_checkers_of_another_cluster_that_it_is_none_of_theirs() {
 }
 
 #[test]
+fn what_is_dropped_unread_has_a_cause() {
+    let (mut node, view) = member_of_three(1);
+    let mut dropped = |input| {
+        node.handle_input(at(1_010), input);
+        node.dropped().map(DropCause::name)
+    };
+    assert_eq!(dropped(heartbeat(0, 1, &view, 5)), None);
+    assert_eq!(dropped(heartbeat(0, 1, &view, 5)), Some("old_number"));
+    assert_eq!(dropped(heartbeat(0, 1, &view, 6)), None);
+    assert_eq!(dropped(heartbeat(0, 2, &view, 7)), Some("other_recipient"));
+    assert_eq!(dropped(heartbeat(1, 1, &view, 7)), Some("other_recipient"));
+    let Input::Datagram { from, received_at, mut datagram } = heartbeat(0, 1, &view, 7) else {
+        unreachable!()
+    };
+    datagram.head.cluster = crate::member::ClusterId::from_bytes([9; 16]).tag();
+    assert_eq!(dropped(Input::Datagram { from, received_at, datagram }), Some("other_cluster"));
+    let request = || FrameBody::ViewRequest { held: view.id() };
+    assert_eq!(dropped(frame(0, 1, &view, 1, request())), None);
+    assert_eq!(dropped(frame(0, 2, &view, 2, request())), Some("other_recipient"));
+}
+
+#[test]
 //= docs/protocol.md#vw-3
 fn a_leaver_that_asks_is_let_go_only_where_a_majority_is_known_to_hold_the_view_without_it() {
     let (mut node, view) = member_of_three(1);

@@ -56,7 +56,7 @@ impl InView {
         self.update_quorum(now, out);
         self.update_unfinished(now);
         self.coordinator_is_idle = self.is_coordinator_idle(now);
-        self.links.update(scene!(self, now), out);
+        self.health.watch_links(scene!(self, now), out);
         if self.quorum.is_lost() {
             self.announcer.ask_seeds(scene!(self, now), out);
         }
