@@ -134,6 +134,11 @@ impl Desk {
         self.hears_with(n, Answers::Nothing, Flags::default(), None)
     }
 
+    /// A heartbeat of member `n` gets lost.
+    pub(crate) fn loses(&mut self, n: u8) {
+        self.numbers[usize::from(n)] += 1;
+    }
+
     /// A heartbeat of member `n` that shows that it got datagram `echo`.
     pub(crate) fn hears_with(&mut self, n: u8, answers: Answers, flags: Flags, echo: Option<u64>) -> Contact {
         self.numbers[usize::from(n)] += 1;

@@ -208,7 +208,6 @@ impl World {
             if process.is_up() && process.running != Running::Yes {
                 self.set_running(index, Running::Yes);
             }
-            self.command(index, Command::SetSick(false));
         }
     }
 

@@ -14,6 +14,7 @@ use crate::membership::proposer::Proposer;
 use crate::message::{ClusterInfo, Decided, FrameBody, Head, Installation};
 use crate::outbox::Outbox;
 use crate::planted::{self, Planted};
+use crate::quorum;
 use crate::time::Timestamp;
 use crate::view::{Change, View, ViewId};
 
@@ -109,6 +110,8 @@ impl InView {
         assert!(next.id() > self.view.id(), "views never go back");
         self.carried =
             self.carried.max(isolation::carried_over(&self.view, &next, &self.me.id, &self.contacts));
+        let changes_nobody = decided.as_ref().is_some_and(|d| d.change.is_empty());
+        self.unfinished.handle_view_installed(self.signs_of_unfinished(now), changes_nobody);
         let old = std::mem::replace(&mut self.view, next);
         let settle = old.timing().removal_silence();
         self.history.push(now, &old, decided.clone(), settle);
@@ -124,8 +127,6 @@ impl InView {
         self.catch_up.handle_view_installed(self.view.id());
         self.installed_at = now;
         self.coordinator_is_idle = false;
-        // One more view may not help: it is asked for again only after as long a wait.
-        self.hears_majority_isolated_since = None;
         out.event(Event::ViewInstalled(Arc::new(describe(&old, &self.view, decided.as_ref()))));
         if old.coordinator().id != self.view.coordinator().id {
             let (from, to) = (Subject::from(old.coordinator()), Subject::from(self.view.coordinator()));
@@ -201,6 +202,9 @@ impl InView {
             Admitted::ResendView => {
                 let body = self.welcome(&member.id, |m, id| m.has_shown_view(id));
                 out.reply(reply, member.id.short(), body);
+            }
+            Admitted::NameHeldBy(namesake) => {
+                self.health.handle_name_wanted(scene!(self, now), namesake, out);
             }
         }
     }
@@ -293,9 +297,21 @@ impl InView {
         if held > self.view.id() {
             return self.catch_up.note(scene!(self, now), held, None);
         }
-        if held != ViewId::NONE && held < self.view.id() {
+        //= docs/protocol.md#vw-3
+        let is_leaver = head.flags.leaving || self.history.has_let_go(head.sender);
+        let may_know = !is_leaver || self.is_view_held() || planted::is(Planted::LeaversLetGoEarly);
+        if held != ViewId::NONE && held < self.view.id() && may_know {
             out.reply(reply, head.sender, FrameBody::Install(self.history.since(held, &self.view)));
         }
+    }
+
+    /// Whether members with more than half of the installed view's weight are known to hold it, or a newer one.
+    fn is_view_held(&self) -> bool {
+        let has_shown = |id: &MemberId| {
+            let shown = self.contacts.get(id).map_or(ViewId::NONE, |record| record.newest_view());
+            *id == self.me.id || shown >= self.view.id()
+        };
+        quorum::is_majority(quorum::weight_of(&self.view, has_shown), self.view.weight())
     }
 
     /// This member has decided the view without itself and only waits for the others to hold it.
