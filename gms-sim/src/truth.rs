@@ -164,9 +164,11 @@ impl Truth {
         };
         let hearer = &processes[by];
         let Some(from) = self.by_short.get(&head.sender).copied() else { return };
-        let is_meant = head.recipient == hearer.member.id.short()
-            && hearer.view().is_some_and(|view| view.cluster().tag() == head.cluster);
-        if head.number == 0 || !is_meant {
+        // What a stranger numbers is not remembered: it may become a member and have been overtaken by its own datagrams.
+        let is_member = hearer.view().is_some_and(|view| {
+            view.cluster().tag() == head.cluster && view.contains(&processes[from].member.id)
+        });
+        if head.number == 0 || head.recipient != hearer.member.id.short() || !is_member {
             return;
         }
         let heard = &mut self.heard[by];
@@ -207,4 +209,56 @@ const fn is_joining(body: &FrameBody) -> bool {
             | FrameBody::Join { .. }
             | FrameBody::JoinRefused { .. }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use gms_core::message::{Answers, Datagram, Flags, Head};
+
+    use super::*;
+    use crate::scenario::{Fault, Scenario};
+    use crate::world::World;
+
+    /// Process 0 reads a heartbeat of process 2.
+    fn read(truth: &mut Truth, world: &World, number: u64) {
+        let [to, _, from] = [0, 1, 2].map(|process| &world.processes()[process]);
+        let view = to.view().unwrap();
+        let head = Head {
+            cluster: view.cluster().tag(),
+            sender: from.member().id.short(),
+            recipient: to.member().id.short(),
+            view: view.id(),
+            accepted: None,
+            flags: Flags::default(),
+            number,
+            echo: None,
+            quorate_for_ms: None,
+        };
+        let datagram = Datagram { head, body: DatagramBody::Heartbeat { answers: Answers::Nothing } };
+        let from = from.member().endpoint.addr;
+        let kind = StepKind::ReceivedDatagram { from, datagram: &datagram };
+        truth.note(world.now(), world.processes(), 0, &kind);
+    }
+
+    #[test]
+    fn numbers_that_were_read_of_a_stranger_are_not_held_against_the_member() {
+        let mut world =
+            World::new(Scenario { members: 2, seeds: 2, ..Scenario::default() }, Vec::new()).unwrap();
+        world.inflict(Fault::Start { host: 2 });
+        let mut truth = Truth::new(world.now(), 3, world.scenario().member_timeout);
+        world
+            .processes()
+            .iter()
+            .enumerate()
+            .for_each(|(index, process)| truth.process_started(index, process));
+        read(&mut truth, &world, 9);
+        assert_eq!(truth.last_heard(0, 2), None);
+        world.run_for(Duration::from_secs(10));
+        read(&mut truth, &world, 3);
+        assert_eq!(truth.last_heard(0, 2), Some(world.now()));
+        let heard = world.now();
+        world.run_for(Duration::from_secs(1));
+        read(&mut truth, &world, 3);
+        assert_eq!(truth.last_heard(0, 2), Some(heard));
+    }
 }

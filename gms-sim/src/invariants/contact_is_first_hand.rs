@@ -54,6 +54,10 @@ impl ContactIsFirstHand {
     fn is_doubtful(&mut self, look: Look<'_>, by: usize, kind: &StepKind<'_>) -> bool {
         let StepKind::ReceivedDatagram { datagram, .. } = kind else { return false };
         let Some(from) = look.truth.process_of_short(datagram.head.sender) else { return false };
+        let sender = &look.processes[from].member().id;
+        if !look.processes[by].view().is_some_and(|view| view.contains(sender)) {
+            return false;
+        }
         let newest = self.newest.entry((by, from)).or_default();
         let is_stale = datagram.head.number <= *newest;
         *newest = datagram.head.number.max(*newest);
