@@ -57,6 +57,8 @@ struct HeardAt {
     last_local: Timestamp,
     /// Since when no gap was longer than nine tenths of R.
     steady_since: Timestamp,
+    /// How long the gap before that was.
+    silent_before: Duration,
 }
 
 /// The truth about a run.
@@ -131,6 +133,21 @@ impl Truth {
         (now.since(heard.last) <= self.gap_max).then_some(heard.steady_since)
     }
 
+    /// Whether process `to` has heard nothing of process `from` for `span`, or had not until at most `ago`. Where pairs are
+    /// not followed it may be so.
+    pub fn was_silent_for(
+        &self,
+        to: usize,
+        from: usize,
+        span: Duration,
+        ago: Duration,
+        now: Timestamp,
+    ) -> bool {
+        let Some(contact) = self.heard_of(to, from).and_then(|heard| heard.contact) else { return true };
+        now.since(contact.last) >= span
+            || (contact.silent_before >= span && now.since(contact.steady_since) <= ago)
+    }
+
     /// Whether pairs are followed.
     pub const fn follows_pairs(&self) -> bool {
         self.follows_pairs
@@ -186,6 +203,10 @@ impl Truth {
             last: now,
             last_local: hearer.clock.local(now),
             steady_since: steady.map_or(now, |contact| contact.steady_since),
+            silent_before: steady.map_or_else(
+                || heard.contact.map_or(Duration::MAX, |contact| now.since(contact.last)),
+                |contact| contact.silent_before,
+            ),
         });
     }
 }
@@ -207,6 +228,7 @@ const fn is_joining(body: &FrameBody) -> bool {
             | FrameBody::FoundAccepted { .. }
             | FrameBody::FoundRefused { .. }
             | FrameBody::Join { .. }
+            | FrameBody::Admitted { .. }
             | FrameBody::JoinRefused { .. }
     )
 }

@@ -178,6 +178,9 @@ impl Fencing {
         let patience = scene.timing().removal_silence() * 2;
         let until = asked.answers_until(scene);
         let mut worst = FenceState::Ready;
+        if planted::is(Planted::OneHubIsEnough) && !asked.granted.is_empty() {
+            return worst;
+        }
         for hub in hubs::first_in_office(scene.view).map(|m| m.id).filter(|id| !asked.granted.contains(id)) {
             let is_cut_off = || scene.contacts.get(&hub).is_some_and(|r| r.silence(scene.now) >= patience);
             let state = match self.asked.contains_key(&hub) {
