@@ -83,6 +83,9 @@ pub(crate) struct CompareArgs {
     /// How long
     #[arg(long, default_value = "2m", value_parser = duration)]
     pub(crate) loss_for: Duration,
+    /// All members on loopback, also where network namespaces can be had
+    #[arg(long)]
+    pub(crate) loopback: bool,
     /// Where the report goes
     #[arg(long, default_value = "target/gms-bench")]
     pub(crate) out: PathBuf,

@@ -27,6 +27,7 @@ pub mod stage;
 pub mod stats;
 pub mod system;
 mod tethered;
+pub mod together;
 
 use std::io::Write as _;
 use std::process::ExitCode;

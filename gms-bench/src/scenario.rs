@@ -79,6 +79,9 @@ impl Scenario {
 
     /// Whether what GMS sends decides its outcome, so that it is also run with as many bytes as each peer sends.
     pub const fn depends_on_traffic(self) -> bool {
-        matches!(self, Self::Hang | Self::HostLoss | Self::HostLossSeveral | Self::LossAll | Self::LossOne)
+        matches!(
+            self,
+            Self::Idle | Self::Hang | Self::HostLoss | Self::HostLossSeveral | Self::LossAll | Self::LossOne
+        )
     }
 }

@@ -1,10 +1,13 @@
 //! `report.md`: the tables.
 
+use std::time::Duration;
+
+use super::matching;
 use super::report::{Cell, Report};
 use super::targets;
 use crate::outcome::{Idle, Noticed};
 use crate::scenario::Scenario;
-use crate::system::System;
+use crate::system::{System, Tuning};
 
 /// A run's time for who watches.
 pub(super) fn noticed(noticed: &Noticed) -> String {
@@ -65,6 +68,11 @@ fn how(report: &Report) -> String {
         "`gms`",
         seconds(settings.member_timeout_ms),
     );
+    let gms = System::Gms(Tuning::at(Duration::from_millis(settings.member_timeout_ms)));
+    for (tuning, peer) in matching::settings(&gms, &report.runs) {
+        let line = format!("\n`{}` is set to send as many bytes as {peer}.\n", System::Gms(tuning).name());
+        text.push_str(&line);
+    }
     for note in &report.notes {
         text.push_str(&format!("\nNote: {note}.\n"));
     }

@@ -17,26 +17,29 @@ fn lean_share(members: usize) -> f64 {
     (hubs * to_all + (all - hubs) * lean) / (all * to_all)
 }
 
+/// A setting of GMS, and the peer whose bytes it sends.
+pub(super) type Match = (Tuning, String);
+
 /// One setting for each peer whose idle cost was measured, the shortest T among those that send what the peer sends:
 ///
 /// 1. the derived interval and all recipients, where T is then at most that of `gms`;
 /// 2. the leanest setting: an interval of T/2 and the fewest recipients.
-pub(super) fn settings(gms: &System, runs: &[Run]) -> Vec<Tuning> {
-    let System::Gms(tuning) = gms else { return Vec::new() };
-    let Some(own) = idle_bytes(gms, runs) else { return Vec::new() };
+///
+/// The first repetition decides, so that all have the same settings.
+pub(super) fn settings(gms: &System, runs: &[Run]) -> Vec<Match> {
+    let first: Vec<&Run> = runs.iter().filter(|run| run.repeat == 1).collect();
+    let bytes = |system: &System| idle_bytes(system, first.iter().copied());
+    let (System::Gms(tuning), Some(own)) = (gms, bytes(gms)) else { return Vec::new() };
     let members = runs.first().map_or(10, |run| run.members);
     let mut peers: Vec<&System> =
-        runs.iter().map(|run| &run.system).filter(|system| !system.is_gms()).collect();
+        first.iter().map(|run| &run.system).filter(|system| !system.is_gms()).collect();
     peers.sort_unstable_by_key(|system| system.name());
     peers.dedup();
-    let mut found: Vec<Tuning> = Vec::new();
-    for bytes in peers.into_iter().filter_map(|peer| idle_bytes(peer, runs)) {
-        let tuning = matched(*tuning, own, bytes, members);
-        if !found.contains(&tuning) {
-            found.push(tuning);
-        }
-    }
-    found
+    let found = peers.into_iter().filter_map(|peer| {
+        let tuning = matched(*tuning, own, bytes(peer)?, members);
+        Some((tuning, peer.name()))
+    });
+    found.collect()
 }
 
 fn matched(default: Tuning, own: f64, bytes: f64, members: usize) -> Tuning {
@@ -56,14 +59,13 @@ fn matched(default: Tuning, own: f64, bytes: f64, members: usize) -> Tuning {
 }
 
 /// What a member of a system sends per second, as it was measured.
-pub(super) fn idle_bytes(system: &System, runs: &[Run]) -> Option<f64> {
-    let measured = runs.iter().filter(|run| run.system == *system).filter_map(|run| {
-        match (&run.outcome, run.scenario) {
+fn idle_bytes<'a>(system: &System, runs: impl Iterator<Item = &'a Run>) -> Option<f64> {
+    let measured =
+        runs.filter(|run| run.system == *system).filter_map(|run| match (&run.outcome, run.scenario) {
             (Outcome::Idle(idle), Scenario::Idle) => idle.bytes,
             (Outcome::Curve { idle, .. }, _) => idle.bytes,
             _ => None,
-        }
-    });
+        });
     Spread::of(measured).map(|spread| spread.median)
 }
 

@@ -65,27 +65,35 @@ fn run_all(plan: &Plan, tools: &Tools, interrupt: &Interrupt, report: &mut Repor
     let mut chance = fastrand::Rng::with_seed(plan.seed);
     for repeat in 1..=plan.repeats {
         for scenario in &plan.scenarios {
-            let mut systems = plan.systems(*scenario, &report.runs);
-            // Nobody is always first.
-            let turn = repeat % systems.len().max(1);
-            systems.rotate_left(turn);
-            for system in systems {
-                bar.set_message(format!("{} · {}", scenario.name(), system.name()));
-                let outcome =
-                    match measure::run(*scenario, &system, &plan.manner, tools, interrupt, &mut chance) {
+            loop {
+                // What idle members cost decides on further settings to measure, also while idle.
+                let is_done = |system: &System| {
+                    let is_it = |run: &Run| {
+                        run.repeat == repeat && run.scenario == *scenario && run.system == *system
+                    };
+                    report.runs.iter().any(is_it)
+                };
+                let mut systems = plan.systems(*scenario, &report.runs);
+                systems.retain(|system| !is_done(system));
+                if systems.is_empty() {
+                    break;
+                }
+                // Nobody is always first.
+                let turn = repeat % systems.len();
+                systems.rotate_left(turn);
+                for system in systems {
+                    bar.set_message(format!("{} · {}", scenario.name(), system.name()));
+                    let ran = measure::run(*scenario, &system, &plan.manner, tools, interrupt, &mut chance);
+                    let outcome = match ran {
                         Ok(outcome) => outcome,
                         Err(Failure::Interrupted) => return Err(Failure::Interrupted),
                         Err(failure) => Outcome::Failed(failure.to_string()),
                     };
-                bar.suspend(|| tell(&line(*scenario, &system, repeat, &outcome)));
-                report.runs.push(Run {
-                    scenario: *scenario,
-                    system,
-                    members: plan.manner.members,
-                    repeat,
-                    outcome,
-                });
-                bar.inc(1);
+                    bar.suspend(|| tell(&line(*scenario, &system, repeat, &outcome)));
+                    let (scenario, members) = (*scenario, plan.manner.members);
+                    report.runs.push(Run { scenario, system, members, repeat, outcome });
+                    bar.inc(1);
+                }
             }
         }
     }
@@ -116,7 +124,7 @@ fn line(scenario: Scenario, system: &System, repeat: usize, outcome: &Outcome) -
         }
         Outcome::Failed(why) => format!("failed: {why}"),
     };
-    format!("{repeat:>3}  {:<17}  {:<28}  {what}", scenario.name(), system.name())
+    format!("{repeat:>3}  {:<17}  {:<42}  {what}", scenario.name(), system.name())
 }
 
 /// Says something to who watches; what can't be written nobody reads.
@@ -149,3 +157,6 @@ fn write_out(report: &Report, dir: &Path) -> Result<(), Failure> {
     tell(&format!("written to {}: report.json, report.md {}", dir.display(), names.join(" ")));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -59,7 +59,7 @@ impl Plan {
         }
         let mut notes = Vec::new();
         let peers = peers(args, &mut notes)?;
-        let obstacle = Lab::obstacle();
+        let obstacle = if args.loopback { Some("--loopback says so".to_owned()) } else { Lab::obstacle() };
         let wished = args.scenarios.clone().unwrap_or_else(|| Scenario::ALL.to_vec());
         let ordered = Scenario::ALL.into_iter().filter(|scenario| wished.contains(scenario));
         let (scenarios, left_out): (Vec<_>, Vec<_>) =
@@ -99,7 +99,7 @@ impl Plan {
     }
 
     /// GMS with the settings asked for.
-    fn gms(&self) -> System {
+    pub(super) fn gms(&self) -> System {
         System::Gms(Tuning::at(self.member_timeout))
     }
 
@@ -112,7 +112,8 @@ impl Plan {
             let lean = CURVE_LEAN.iter().map(|t| Tuning::lean(seconds(t)));
             systems.extend(full.chain(lean).map(System::Gms));
         } else if scenario.depends_on_traffic() {
-            systems.extend(matching::settings(&self.gms(), runs).into_iter().map(System::Gms));
+            let matched = matching::settings(&self.gms(), runs);
+            systems.extend(matched.into_iter().map(|(tuning, _)| System::Gms(tuning)));
         }
         systems.extend(self.peers.iter().copied().map(System::Peer));
         let mut seen = Vec::new();
