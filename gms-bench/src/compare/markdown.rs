@@ -90,9 +90,10 @@ fn detection(report: &Report, members: usize) -> String {
         if cell.is_empty() {
             return "–".to_owned();
         }
-        let mut text = cell.times().map_or("never".to_owned(), |spread| {
-            format!("{} / {} ({})", time(spread.median), time(spread.max), spread.count)
-        });
+        let mut text = cell.times().map_or_else(
+            || "never".to_owned(),
+            |spread| format!("{} / {} ({})", time(spread.median), time(spread.max), spread.count),
+        );
         if let Some(views) = cell.views.filter(|views| *views > 1) {
             text.push_str(&format!(", up to {views} views"));
         }
@@ -178,7 +179,7 @@ fn costs(report: &Report, members: usize) -> String {
     for system in systems {
         let cell = report.cell(members, Scenario::Idle, &system);
         let show = |value: Option<f64>, digits: usize| {
-            value.map_or("–".into(), |value| format!("{value:.digits$}"))
+            value.map_or_else(|| "–".into(), |value| format!("{value:.digits$}"))
         };
         text.push_str(&row([
             system.name(),

@@ -41,6 +41,7 @@ fn measure(args: &LimitsArgs, interrupt: &Interrupt) -> Result<LimitsReport, Fai
         bar.set_style(style);
     }
     let mut receiver = Receiver::new(peers)?;
+    report.window = receiver.window();
     let mut sender = Sender::new(peers)?;
     for pair in 0..args.repeats {
         // Which of the two is first changes, since the first one warms the caches of the other.

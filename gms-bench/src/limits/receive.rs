@@ -25,8 +25,12 @@ use crate::stage::Stage;
 const BUFFER_BYTES: usize = 4 << 20;
 /// As large as the transport's: a byte more than a datagram may have.
 const DATAGRAM_BYTES: usize = 1201;
-/// How long load is on before the count begins.
+/// How long load is on at least before the count begins.
 const WARM_UP: Duration = Duration::from_millis(50);
+/// How many heartbeats of each sender come before it at least: first contact costs more, and comes once.
+const WARM_UP_HEARTBEATS: usize = 32;
+/// How long the wait for them is, at most.
+const WARM_UP_MAX: Duration = Duration::from_secs(10);
 
 /// Nanoseconds of processor time of this thread.
 pub(super) fn thread_cpu() -> u64 {
@@ -50,6 +54,14 @@ fn failed(error: impl std::fmt::Display) -> Failure {
 pub struct Receiver {
     senders: Arc<Vec<UdpSocket>>,
     addresses: Vec<SocketAddr>,
+    window: u64,
+}
+
+/// A socket on loopback, with a receive buffer as the transport has.
+fn reader() -> Result<(UdpSocket, SocketAddr), Failure> {
+    let (socket, address) = load::socket()?;
+    socket2::SockRef::from(&socket).set_recv_buffer_size(BUFFER_BYTES).map_err(failed)?;
+    Ok((socket, address))
 }
 
 impl Receiver {
@@ -61,7 +73,14 @@ impl Receiver {
     pub fn new(senders: usize) -> Result<Self, Failure> {
         let sockets = (0..senders).map(|_| load::socket()).collect::<Result<Vec<_>, _>>()?;
         let (sockets, addresses) = sockets.into_iter().unzip();
-        Ok(Self { senders: Arc::new(sockets), addresses })
+        let granted = socket2::SockRef::from(&reader()?.0).recv_buffer_size().map_err(failed)?;
+        Ok(Self { senders: Arc::new(sockets), addresses, window: load::window(granted) })
+    }
+
+    /// How many heartbeats are under way at most, so that the receive buffer, whose size the system bounds, never
+    /// overflows.
+    pub const fn window(&self) -> u64 {
+        self.window
     }
 
     /// The stage of a node at `me`, and the load on it.
@@ -72,7 +91,8 @@ impl Receiver {
         let heard: Arc<Vec<AtomicU64>> = Arc::new(
             (0..stage.addresses().len()).map(|place| AtomicU64::new(stage.heard_by(place))).collect(),
         );
-        let load = Load::start(me, Arc::clone(&self.senders), stage.view.clone(), Arc::clone(&heard))?;
+        let load =
+            Load::start(me, Arc::clone(&self.senders), stage.view.clone(), Arc::clone(&heard), self.window)?;
         Ok((stage, load, heard))
     }
 
@@ -82,15 +102,14 @@ impl Receiver {
     ///
     /// The socket fails.
     pub fn bare(&mut self, time: Duration) -> Result<Rate, Failure> {
-        let (socket, address) = load::socket()?;
-        socket2::SockRef::from(&socket).set_recv_buffer_size(BUFFER_BYTES).map_err(failed)?;
+        let (socket, address) = reader()?;
         socket.set_nonblocking(true).map_err(failed)?;
         let mut socket = mio::net::UdpSocket::from_std(socket);
         let mut poll = Poll::new().map_err(failed)?;
         poll.registry().register(&mut socket, Token(0), Interest::READABLE).map_err(failed)?;
         let mut events = Events::with_capacity(16);
         let mut buffer = vec![0; DATAGRAM_BYTES];
-        let (_stage, _load, _) = self.under_load(address)?;
+        let (_stage, load, _) = self.under_load(address)?;
         let mut read_until = |end: u64| -> Result<u64, Failure> {
             let mut count = 0;
             while now() < end {
@@ -98,6 +117,7 @@ impl Receiver {
                 // The clock is read once in a while, not for each.
                 while let Ok(read) = read_some(&socket, &mut buffer) {
                     count += read;
+                    load.taken(read);
                     if now() >= end {
                         break;
                     }
@@ -126,12 +146,15 @@ impl Receiver {
         runtime.block_on(async {
             let transport = UdpTransport::bind("127.0.0.1:0").await.map_err(failed)?;
             let (stage, load, heard) = self.under_load(transport.endpoint().addr)?;
-            let mut member = Member { stage, transport, heard, arrived: Vec::new() };
-            member.run_until(now() + nanos(WARM_UP)).await?;
-            let (begun, cpu, load_cpu) = (now(), process_cpu(), load.cpu());
+            let mut member = Member { stage, transport, heard, load, arrived: Vec::new() };
+            let (warm_at, late_at) = (now() + nanos(WARM_UP), now() + nanos(WARM_UP_MAX));
+            let mut heard = member.run_until(warm_at).await?;
+            while heard < (self.senders.len() * WARM_UP_HEARTBEATS) as u64 && now() < late_at {
+                heard += member.run_until(now() + nanos(WARM_UP)).await?;
+            }
+            let (begun, cpu, load_cpu) = (now(), process_cpu(), member.load.cpu());
             let datagrams = member.run_until(begun + nanos(time)).await?;
-            let (ended, cpu_ended, load_ended) = (now(), process_cpu(), load.cpu());
-            drop(load);
+            let (ended, cpu_ended, load_ended) = (now(), process_cpu(), member.load.cpu());
             if !member.stage.is_connected() {
                 return Err(Failure::fault("the node did not record the heartbeats that it got"));
             }
@@ -159,6 +182,7 @@ struct Member {
     stage: Stage,
     transport: UdpTransport,
     heard: Arc<Vec<AtomicU64>>,
+    load: Load,
     arrived: Vec<Incoming>,
 }
 
@@ -170,6 +194,7 @@ impl Member {
             self.transport.receive(&mut self.arrived).await.map_err(failed)?;
             let stage = &mut self.stage;
             stage.now = stage.now.max(clock::now());
+            let before = count;
             for arrival in self.arrived.drain(..) {
                 let Incoming::Datagram { from, received_at, bytes } = arrival else { continue };
                 let datagram = decode_datagram(&bytes).map_err(failed)?;
@@ -177,6 +202,7 @@ impl Member {
                 stage.node.handle_input(stage.now, input);
                 count += 1;
             }
+            self.load.taken(count - before);
             if stage.node.poll_timeout().is_some_and(|(at, _)| at <= stage.now) {
                 stage.node.handle_timeout(stage.now);
             }

@@ -41,6 +41,8 @@ impl Rate {
 pub struct LimitsReport {
     /// How many peers were sent to and heard.
     pub peers: usize,
+    /// How many heartbeats were under way at most while receiving.
+    pub window: u64,
     /// Received.
     pub received: Vec<(Rate, Rate)>,
     /// Sent.
@@ -67,9 +69,10 @@ impl LimitsReport {
     pub fn markdown(&self) -> String {
         let mut text = format!(
             "# Heartbeats against bare sockets, {} peers\n\n\
+             At most {} are under way to the one socket that receives.\n\n\
              | what | bare loop, per second | GMS, per second | share: median (smallest to largest) | CPU each, bare / GMS | demanded | held |\n\
              | --- | --- | --- | --- | --- | --- | --- |\n",
-            self.peers
+            self.peers, self.window
         );
         text.push_str(&row("received, decoded and recorded", &self.received, RECEIVED_MIN));
         text.push_str(&row("encoded and sent to distinct peers", &self.sent, SENT_MIN));
@@ -118,12 +121,14 @@ mod tests {
         let rate = |datagrams| Rate { datagrams, seconds: 2.0, cpu_seconds: 1.0 };
         let report = LimitsReport {
             peers: 3,
+            window: 4096,
             received: vec![(rate(1000), rate(500)), (rate(2000), rate(1400)), (rate(400), rate(200))],
             sent: vec![(rate(100), rate(90))],
             codec_ns: vec![120.4, 160.0, 100.0],
             heartbeat_bytes: 49,
         };
         let expected = "# Heartbeats against bare sockets, 3 peers\n\n\
+            At most 4096 are under way to the one socket that receives.\n\n\
             | what | bare loop, per second | GMS, per second | share: median (smallest to largest) | CPU each, bare / GMS | demanded | held |\n\
             | --- | --- | --- | --- | --- | --- | --- |\n\
             | received, decoded and recorded | 500 | 250 | 50 % (50 to 70, 3 pairs) | 1000000 / 2000000 ns | at least 60 % | **no** |\n\
