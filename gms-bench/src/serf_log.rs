@@ -1,11 +1,11 @@
-//! What an agent of serf sees, read from its log.
+//! What a member of serf sees, read from its log.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use crate::line::Line;
 
-/// The members that one agent holds for alive.
+/// The members that one of them holds for alive.
 #[derive(Debug)]
 pub(crate) struct SerfLog {
     names: Vec<(String, SocketAddr)>,
@@ -13,12 +13,12 @@ pub(crate) struct SerfLog {
 }
 
 impl SerfLog {
-    /// The log of an agent of the cluster of these members.
+    /// The log of one of these members.
     pub(crate) fn of(names: Vec<(String, SocketAddr)>) -> Self {
         Self { names, alive: BTreeSet::new() }
     }
 
-    /// What the agent sees after this line of its log, if that changed. The moment is that of reading.
+    /// What the member sees after this line of its log, if that changed. The moment is that of reading.
     pub(crate) fn read(&mut self, text: &str) -> Option<Line> {
         let (_, event) = text.split_once("serf: EventMember")?;
         let (kind, rest) = event.split_once(": ")?;
@@ -49,7 +49,7 @@ mod tests {
         let joined = "2026/11/30 03:00:01 [INFO] serf: EventMemberJoin: m2 10.0.0.2";
         assert_eq!(members(log.read(joined)), Some(vec![address(1), address(2)]));
         assert_eq!(members(log.read(joined)), None);
-        assert_eq!(members(log.read("2026/11/30 03:00:02 [INFO] agent: Received event: member-join")), None);
+        assert_eq!(members(log.read("2026/11/30 03:00:02 [INFO] serf: EventMemberUpdate: m2")), None);
         let failed = "2026/11/30 03:00:09 [INFO] serf: EventMemberFailed: m2 10.0.0.2";
         assert_eq!(members(log.read(failed)), Some(vec![address(1)]));
     }

@@ -156,7 +156,7 @@ impl Tools {
     }
 }
 
-/// An agent of serf. It has no library for others, so its log tells what it sees.
+/// A member of serf. It has no library for others, so its log tells what it sees.
 fn serf(me: SocketAddr, name: &str, seed: Option<String>) -> Vec<OsString> {
     let words = ["serf", "agent", "-profile", "lan", "-log-level", "info", "-node", name];
     let mut words: Vec<OsString> = words.into_iter().map(OsString::from).collect();

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use gms_lab::Lab;
 use serde_json::Value;
 
-
 /// Longest wait for something that must happen. Far more than the protocol takes, since machines are busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
