@@ -37,7 +37,10 @@ fn a_process_that_comes_back_on_another_port_has_its_name_again_however_soon_tha
         };
         let crash = at(10, Fault::Crash { host: 3 });
         let faults = if millis == 0 { vec![back] } else { vec![crash, back] };
-        assert_ends_with(&run(scenario(5, 30, faults)), 5);
+        let outcome = run(scenario(5, 30, faults));
+        assert_ends_with(&outcome, 5);
+        let report = Report::new(&outcome);
+        assert!(millis > 2_000 || report.joining.max_ms < 1_000.0, "after {millis} ms: {report}");
     }
 }
 

@@ -21,9 +21,9 @@ fn the_dead_are_removed_where_the_healthy_are_a_majority_only_with_a_sick_member
 #[test]
 //= docs/protocol.md#vw-6
 fn a_sick_member_that_nobody_can_remove_stays_and_views_do_not_follow_each_other() {
-    // The lead member weighs more than half, so that the other can do nothing.
+    // The lead member weighs more than half, so that the other, which is in office, can't remove it.
     let faults = vec![at(10, Fault::Sick { host: 0, sick: true })];
-    let outcome = run(scenario(2, 200, faults));
+    let outcome = run(Scenario { not_eligible: [0].into(), ..scenario(2, 200, faults) });
     let report = Report::new(&outcome);
     let last = outcome.world.processes()[1].view().expect("in a view");
     assert_eq!((last.len(), report.views, report.removals), (2, 0, 0), "{report}");
