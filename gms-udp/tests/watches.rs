@@ -89,7 +89,8 @@ async fn a_killed_process_breaks_the_watch() {
     assert!(early.is_err(), "{early:?} while the process lives");
     victim.0.kill().unwrap();
     assert_eq!(in_time(watch).await, WatchEnd::Broken);
-    assert_eq!(in_time(watcher.watch(victim.1)).await, WatchEnd::Refused);
+    // The kernel closes the listener a moment after the connections.
+    while in_time(watcher.watch(victim.1)).await != WatchEnd::Refused {}
 }
 
 //= docs/protocol.md#fd-30

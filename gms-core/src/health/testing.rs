@@ -216,6 +216,17 @@ impl Desk {
         self.with(|health, scene, out| health.handle_view_installed(scene, out));
     }
 
+    /// Installs the view in which `joiner` is in, too.
+    pub(crate) fn installs_with(&mut self, joiner: u8) {
+        let mut change = Change::empty(&self.view);
+        change.joined = vec![member(joiner).into()];
+        self.view = self.view.apply(&change).expect("a new member");
+        self.contacts.install(&self.view, self.now);
+        let me = self.view.place(&id(self.me)).expect("a member");
+        self.contacts.expect(hubs::senders(&self.view, me), self.now);
+        self.with(|health, scene, out| health.handle_view_installed(scene, out));
+    }
+
     /// The lines since the last call: `ms since START, what`.
     pub(crate) fn lines(&mut self) -> Vec<String> {
         std::mem::take(&mut self.lines)
