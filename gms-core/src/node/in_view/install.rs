@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::event::{Event, ExclusionCause, ExpelledMember, Removed, StopReason, Subject, ViewChange};
 use crate::health::isolation;
@@ -144,8 +145,17 @@ impl InView {
             self.end = Some(End::Stop(StopReason::Left));
         }
         self.ask_new_senders(now, &new_senders, out);
-        // Everyone shows the new view at once, so that isolation and catching up see it within a round trip.
-        self.heartbeat_at = now;
+        //= docs/protocol.md#fd-4
+        let shows_at = now + self.show_after(decided.as_ref().map(|d| &d.change));
+        self.heartbeat_at = if shows_at > now { self.heartbeat_at.min(shows_at) } else { now };
+    }
+
+    /// When this member shows others the view that it has just installed. Joiners and leavers wait for that; where some
+    /// are only lost, nobody does, and n² heartbeats would hold up those who have yet to install it.
+    fn show_after(&self, decided: Option<&Change>) -> Duration {
+        let only_losses = decided
+            .is_some_and(|change| change.joined.is_empty() && change.left.is_empty() && !change.is_empty());
+        if only_losses { self.view.timing().heartbeat_interval / 10 } else { Duration::ZERO }
     }
 
     /// Frames that concern discovery and joining, from anybody. Returns whether this was one.
