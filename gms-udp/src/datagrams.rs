@@ -39,7 +39,10 @@ impl DatagramReader {
             #[cfg(target_os = "linux")]
             overflows: crate::overflow::OverflowReader::new(socket),
             #[cfg(target_os = "linux")]
-            errors: crate::error_queue::ErrorReader::new(socket),
+            errors: crate::error_queue::ErrorReader::new(
+                socket,
+                socket.local_addr().is_ok_and(|addr| addr.is_ipv6()),
+            ),
         }
     }
 

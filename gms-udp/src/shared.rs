@@ -81,7 +81,7 @@ impl Shared {
     pub(crate) fn new(udp: UdpSocket, mapped: bool, waker: Waker, limits: Limits) -> Self {
         Self {
             counters: Counters::default(),
-            inbox: Inbox::new(&limits),
+            inbox: Inbox::new(limits.room()),
             limits,
             udp: RwLock::new(Some(udp)),
             mapped,
