@@ -153,7 +153,6 @@ impl QuicBuilder {
         Ok(QuicTransport { shared, endpoint, certificates })
     }
 
-    #[expect(clippy::type_complexity, reason = "two sockets and their address")]
     fn bind_both(
         &self,
         addr: SocketAddr,

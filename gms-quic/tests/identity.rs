@@ -1,5 +1,7 @@
 //! Who is let in.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+
 mod support;
 
 use std::time::Duration;
@@ -80,13 +82,13 @@ async fn a_shared_ca_lets_no_certificate_of_another_cluster_in() {
 
 /// A client of the cluster that shows whatever certificate it is given.
 fn raw_client(files: &gms_quic::TlsFiles, ca: &str) -> quinn::ClientConfig {
-    use quinn::rustls::pki_types::pem::PemObject as _;
-    use quinn::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-    let mut roots = quinn::rustls::RootCertStore::empty();
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    let mut roots = rustls::RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(ca.as_bytes()).unwrap()).unwrap();
-    let provider = std::sync::Arc::new(quinn::rustls::crypto::ring::default_provider());
-    let mut config = quinn::rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&quinn::rustls::version::TLS13])
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
         .with_root_certificates(roots)
         .with_client_auth_cert(

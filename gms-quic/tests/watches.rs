@@ -1,5 +1,6 @@
 //! Watches and the signs that a process died, and that a closing one says goodbye.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 mod support;
 
