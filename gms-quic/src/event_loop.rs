@@ -69,9 +69,9 @@ pub(crate) fn start(opening: Opening) -> io::Result<Arc<Shared>> {
 
 fn run(runtime: &Runtime, shared: &Shared) {
     runtime.block_on(async {
-        shared.asked_to_close().await;
+        shared.life.asked_to_close().await;
         let endpoint = shared.let_go(TransportError::Closed);
-        shared.say_goodbye();
+        shared.life.say_goodbye();
         if let Some(endpoint) = endpoint {
             endpoint.close(CloseCode::Goodbye.code(), b"goodbye");
             // What matters is sent in the meantime; nobody needs the rest of the time that closing takes.
@@ -88,6 +88,6 @@ impl Drop for Ending {
         if std::thread::panicking() {
             drop(self.0.let_go(TransportError::Failed("the transport's thread panicked".into())));
         }
-        self.0.set_ended();
+        self.0.life.set_ended();
     }
 }

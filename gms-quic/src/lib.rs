@@ -32,6 +32,7 @@ mod error;
 mod errors;
 mod event_loop;
 mod identity;
+mod life;
 mod limits;
 mod link;
 mod naming;

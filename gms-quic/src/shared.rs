@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use gms_core::input::{CheckHandle, SendFailure};
@@ -20,7 +20,8 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
 use crate::dial;
-use crate::limits::{DROP_WAIT_MAX, LARGE_DATAGRAMS_MAX, Limits};
+use crate::life::Life;
+use crate::limits::{LARGE_DATAGRAMS_MAX, Limits};
 use crate::link::{self, Link};
 use crate::outbox::Queued;
 use crate::peers::{Item, Offered, Peers, Todo, Waiting};
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     pub(crate) counters: Counters,
     pub(crate) inbox: Inbox,
     pub(crate) limits: Limits,
+    pub(crate) life: Life,
     /// The thread's runtime.
     pub(crate) runtime: Handle,
     /// Watches go over TCP where the other side takes them.
@@ -54,13 +56,6 @@ pub(crate) struct Shared {
     gate: Mutex<Gate>,
     checks: Mutex<BTreeMap<u64, oneshot::Sender<Bytes>>>,
     room_again: Notify,
-    closing: AtomicBool,
-    close: Notify,
-    /// Whether those who watch are to be told that this process closes in order.
-    goodbye: tokio::sync::watch::Sender<bool>,
-    ended: Mutex<bool>,
-    ended_signal: Condvar,
-    ended_notify: Notify,
     serials: AtomicU64,
 }
 
@@ -95,12 +90,7 @@ impl Shared {
             gate: Mutex::new(Gate { admission, cuts: BTreeMap::new() }),
             checks: Mutex::default(),
             room_again: Notify::new(),
-            closing: AtomicBool::new(false),
-            close: Notify::new(),
-            goodbye: tokio::sync::watch::Sender::new(false),
-            ended: Mutex::new(false),
-            ended_signal: Condvar::new(),
-            ended_notify: Notify::new(),
+            life: Life::new(),
             serials: AtomicU64::new(0),
         }
     }
@@ -148,7 +138,7 @@ impl Shared {
     /// Sends all of `batch`; `None` once closed.
     //= docs/protocol.md#fd-6
     pub(crate) fn send(self: &Arc<Self>, batch: &mut Vec<Outgoing>) -> Option<()> {
-        if self.is_closing() {
+        if self.life.is_closing() {
             return None;
         }
         let (mut sent, mut bytes, mut unsent) = (0, 0, 0);
@@ -201,11 +191,15 @@ impl Shared {
 
     /// Queues a frame to an address.
     pub(crate) fn queue_frame(self: &Arc<Self>, to: SocketAddr, frame: Queued) {
-        if self.is_closing() {
+        if self.life.is_closing() {
             return frame.settle(Err(SendFailure::NotQueued));
         }
-        let offered = lock(&self.peers).offer(clock::now(), to, Item::Frame(frame));
-        match offered {
+        self.queue_under(&mut lock(&self.peers), to, frame);
+    }
+
+    /// The same under the table's lock, which keeps frames to one address in order.
+    fn queue_under(self: &Arc<Self>, peers: &mut Peers, to: SocketAddr, frame: Queued) {
+        match peers.offer(clock::now(), to, Item::Frame(frame)) {
             Offered::Linked(link, Item::Frame(frame)) => self.queue_on(&link, frame),
             Offered::Waits(todo) => self.dial(to, todo),
             Offered::Linked(..) | Offered::Dropped => {}
@@ -231,7 +225,7 @@ impl Shared {
 
     /// Waits for the connection to `to`, and makes it where there is none.
     pub(crate) async fn link_to(self: &Arc<Self>, to: SocketAddr) -> Result<Arc<Link>, SendFailure> {
-        if self.is_closing() {
+        if self.life.is_closing() {
             return Err(SendFailure::NotQueued);
         }
         let (told, link) = oneshot::channel();
@@ -252,7 +246,9 @@ impl Shared {
 
     /// Takes in a connection that is there, and sends what waited for it.
     pub(crate) fn link(self: &Arc<Self>, link: &Arc<Link>) {
-        let (waiting, used) = lock(&self.peers).link(clock::now(), link, self.limits.connect);
+        // What waited goes first: nobody may find the connection before it is queued.
+        let mut peers = lock(&self.peers);
+        let (waiting, used) = peers.link(clock::now(), link, self.limits.connect);
         let Waiting { datagrams, frames, watchers } = waiting;
         for bytes in datagrams {
             self.send_over(&used, bytes);
@@ -260,6 +256,7 @@ impl Shared {
         for frame in frames {
             self.queue_on(&used, frame);
         }
+        drop(peers);
         for watcher in watchers {
             // It may have stopped waiting.
             let _ = watcher.send(Ok(Arc::clone(&used)));
@@ -268,11 +265,12 @@ impl Shared {
 
     /// Forgets a connection that is over. Frames that were not begun get one other connection.
     pub(crate) fn unlink(self: &Arc<Self>, link: &Link) {
-        lock(&self.peers).unlink(link);
+        let mut peers = lock(&self.peers);
+        peers.unlink(link);
         for mut frame in link.outbox.close() {
-            if frame.may_move && !self.is_closing() {
+            if frame.may_move && !self.life.is_closing() {
                 frame.may_move = false;
-                self.queue_frame(link.peer, frame);
+                self.queue_under(&mut peers, link.peer, frame);
             } else {
                 frame.settle(Err(SendFailure::Broken));
             }
@@ -340,38 +338,9 @@ impl Shared {
         self.room_again.notify_waiters();
     }
 
-    /// Asks the thread to end.
-    pub(crate) fn ask_to_close(&self) {
-        self.closing.store(true, Ordering::Release);
-        self.close.notify_one();
-    }
-
-    /// Waits until the thread is asked to end.
-    pub(crate) async fn asked_to_close(&self) {
-        self.close.notified().await;
-    }
-
-    /// Tells those who watch over TCP that this process closes in order.
-    pub(crate) fn say_goodbye(&self) {
-        self.goodbye.send_replace(true);
-    }
-
-    /// Waits for [`say_goodbye`](Self::say_goodbye).
-    pub(crate) fn goodbye(&self) -> impl Future<Output = ()> + use<> {
-        let mut said = self.goodbye.subscribe();
-        async move {
-            // The sender lives as long as this transport.
-            let _ = said.wait_for(|said| *said).await;
-        }
-    }
-
-    pub(crate) fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::Acquire)
-    }
-
     /// Lets go of everything; returns the endpoint.
     pub(crate) fn let_go(&self, error: TransportError) -> Option<Endpoint> {
-        self.closing.store(true, Ordering::Release);
+        self.life.ask_to_close();
         self.inbox.end(error);
         let (waiting, links) = lock(&self.peers).clear();
         for waiting in waiting {
@@ -384,30 +353,5 @@ impl Shared {
         }
         lock(&self.checks).clear();
         lock(&self.endpoint).take()
-    }
-
-    /// Says that the thread has let go of everything.
-    pub(crate) fn set_ended(&self) {
-        *lock(&self.ended) = true;
-        self.ended_signal.notify_all();
-        self.ended_notify.notify_waiters();
-    }
-
-    /// Waits until the thread has let go of everything.
-    pub(crate) async fn wait_ended(&self) {
-        loop {
-            let notified = self.ended_notify.notified();
-            if *lock(&self.ended) {
-                return;
-            }
-            notified.await;
-        }
-    }
-
-    /// The same for callers that can't await; bounded.
-    pub(crate) fn block_until_ended(&self) {
-        let ended = lock(&self.ended);
-        // Whether it ended or time ran out, there is nothing more to be done.
-        let _ = self.ended_signal.wait_timeout_while(ended, DROP_WAIT_MAX, |ended| !*ended);
     }
 }

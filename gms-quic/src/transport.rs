@@ -276,7 +276,7 @@ impl Transport for QuicTransport {
     }
 
     async fn probe(&self, address: SocketAddr, question: Bytes, deadline: Duration) -> ProbeReply {
-        if question.is_empty() || question.len() > CHECK_BYTES_MAX || self.shared.is_closing() {
+        if question.is_empty() || question.len() > CHECK_BYTES_MAX || self.shared.life.is_closing() {
             return ProbeReply::LocalFault;
         }
         let probe = probe::probe(Arc::clone(&self.shared), canonical(address), question, deadline);
@@ -305,15 +305,15 @@ impl Transport for QuicTransport {
     }
 
     async fn close(&self) {
-        self.shared.ask_to_close();
-        self.shared.wait_ended().await;
+        self.shared.life.ask_to_close();
+        self.shared.life.wait_ended().await;
     }
 }
 
 impl Drop for QuicTransport {
     fn drop(&mut self) {
-        self.shared.ask_to_close();
+        self.shared.life.ask_to_close();
         // So that the port is free when the drop is over.
-        self.shared.block_until_ended();
+        self.shared.life.block_until_ended();
     }
 }

@@ -46,7 +46,7 @@ pub(crate) async fn watch(shared: Arc<Shared>, to: SocketAddr) -> WatchEnd {
         if let Some(end) = link.ended().await.watch_end() {
             return end;
         }
-        if shared.is_closing() {
+        if shared.life.is_closing() {
             return WatchEnd::Failed;
         }
         // The next connection has taken its place, or is about to.
@@ -114,7 +114,7 @@ async fn hold(shared: &Shared, mut stream: TcpStream) -> Option<()> {
         return None;
     }
     // Registered first, so that a goodbye in between is not missed.
-    let goodbye = shared.goodbye();
+    let goodbye = shared.life.goodbye();
     tokio::select! {
         more = stream.read(&mut said) => match more {
             Ok(0) | Err(_) => Some(()),
