@@ -2,7 +2,8 @@
 //!
 //! `gms-udp` and `gms-quic` do not know each other. Both hand arrivals to one reader ([`inbox`]), count ([`counters`]),
 //! bound what strangers may take ([`admission`]), cut streams into frames ([`frames`]), open datagram sockets
-//! ([`socket`]), and read what errors say about a peer ([`fault`], and on Linux [`error_queue`]). Not meant for others:
+//! ([`socket`]), read what errors say about a peer ([`fault`], and on Linux [`error_queue`]), and recognise each other's
+//! members ([`strangers`]). Not meant for others:
 //! it changes as these two need it.
 
 pub mod admission;
@@ -13,6 +14,7 @@ pub mod fault;
 pub mod frames;
 pub mod inbox;
 pub mod socket;
+pub mod strangers;
 
 /// Bytes of a check's question and of its answer, without the length.
 ///

@@ -4,6 +4,8 @@ use gms_core::input::{SendFailure, WatchEnd};
 use gms_core::transport::ProbeReply;
 use quinn::{ConnectionError, VarInt};
 
+use crate::report;
+
 /// What a connection is closed with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CloseCode {
@@ -69,6 +71,9 @@ impl LinkEnd {
 
 /// What a frame reports whose connection could not be made.
 pub(crate) fn dial_failure(error: &ConnectionError) -> SendFailure {
+    if let Some((misfit, _)) = report::misfit(error) {
+        return SendFailure::Misfit(misfit);
+    }
     match error {
         ConnectionError::TimedOut => SendFailure::TimedOut,
         ConnectionError::LocallyClosed => SendFailure::NotQueued,

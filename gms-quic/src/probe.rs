@@ -40,7 +40,8 @@ pub(crate) async fn probe(
 }
 
 fn open(socket: Arc<CheckSocket>) -> std::io::Result<Endpoint> {
-    let config = EndpointConfig::default();
+    let mut config = EndpointConfig::default();
+    config.grease_quic_bit(false);
     Endpoint::new_with_abstract_socket(config, None, socket, Arc::new(TokioRuntime))
 }
 

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use gms_core::Timestamp;
+use gms_core::input::Misfit;
 use gms_core::runtime::clock;
 use quinn::ConnectionError;
 
@@ -25,10 +26,11 @@ const CERTIFICATE_REQUIRED: u64 = ALERTS + 116;
 const NO_COMMON_PROTOCOL: u64 = ALERTS + 120;
 
 /// What did not fit, with what to do about it; `None` where the connection failed for another reason.
-pub(crate) fn misfit(error: &ConnectionError) -> Option<String> {
+pub(crate) fn misfit(error: &ConnectionError) -> Option<(Misfit, String)> {
     let (code, theirs, reason) = match error {
         ConnectionError::VersionMismatch => {
-            return Some("it does not speak QUIC: does that member run with another --transport?".into());
+            let why = "it does not speak QUIC: does that member run with another --transport?";
+            return Some((Misfit::Transport, why.into()));
         }
         ConnectionError::TransportError(error) => (u64::from(error.code), false, error.reason.clone()),
         ConnectionError::ConnectionClosed(close) => {
@@ -40,12 +42,12 @@ pub(crate) fn misfit(error: &ConnectionError) -> Option<String> {
     let whose = if theirs { "it refuses this member's certificate" } else { "its certificate is refused" };
     let why = match code {
         NO_COMMON_PROTOCOL => {
-            return Some("it belongs to a cluster of another name: compare --cluster".into());
+            let why = "it belongs to a cluster of another name: compare --cluster";
+            return Some((Misfit::Cluster, why.into()));
         }
         CERTIFICATE_REQUIRED => {
-            return Some(
-                "certificates are demanded and one side shows none: give every member --tls-cert".into(),
-            );
+            let why = "certificates are demanded and one side shows none: give every member --tls-cert";
+            return Some((Misfit::Certificate, why.into()));
         }
         CERTIFICATE_EXPIRED => "expired or not valid yet: look at its dates, and at the clocks",
         UNKNOWN_CA => "another CA has signed it: give all members certificates of one CA",
@@ -53,12 +55,12 @@ pub(crate) fn misfit(error: &ConnectionError) -> Option<String> {
         _ if (ALERTS..ALERTS + 256).contains(&code) => "the handshake failed",
         _ => return None,
     };
-    Some(format!("{whose}: {why} ({reason})"))
+    Some((Misfit::Certificate, format!("{whose}: {why} ({reason})")))
 }
 
 /// Says in the log what did not fit.
 pub(crate) fn failed(shared: &Shared, peer: SocketAddr, error: &ConnectionError) {
-    let Some(why) = misfit(error) else { return };
+    let Some((_, why)) = misfit(error) else { return };
     shared.counters.frames_dropped.add(1);
     let now = clock::now();
     let Ok(mut said_at) = SAID_AT.lock() else { return };

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use gms_net::fault::Fault;
+use gms_net::strangers;
 use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::io::Interest;
@@ -67,6 +68,17 @@ impl SharedSocket {
         Arc::clone(&self.io)
     }
 
+    /// Tells members over UDP that this one speaks QUIC. quinn drops their datagrams.
+    //= docs/protocol.md#wr-6
+    fn answer_strangers(&self, bufs: &[IoSliceMut<'_>], meta: &[RecvMeta]) {
+        for (buffer, meta) in bufs.iter().zip(meta) {
+            if let Some(answer) = strangers::answer_to_udp(&buffer[..meta.stride.min(meta.len)]) {
+                // Whoever asked asks again if it does not get through.
+                let _ = self.io.try_send_to(&answer, meta.addr);
+            }
+        }
+    }
+
     /// Sends; the news of an earlier datagram that found nobody, told instead of sending this one, is passed over.
     fn send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         let mut told_of_another = false;
@@ -105,6 +117,7 @@ impl AsyncUdpSocket for SharedSocket {
             let read = self.io.try_io(Interest::READABLE, || self.state.recv((&*self.io).into(), bufs, meta));
             // An error is the news of an earlier datagram, or says that nothing is there.
             if let Ok(count) = read {
+                self.answer_strangers(bufs, &meta[..count]);
                 return Poll::Ready(Ok(count));
             }
         }

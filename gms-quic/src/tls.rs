@@ -61,6 +61,8 @@ impl Keys {
         let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &self.reset);
         let ids = self.ids;
         let mut config = EndpointConfig::new(Arc::new(key));
+        // The bit by which packets differ from the datagrams of members over UDP.
+        config.grease_quic_bit(false);
         config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(ids)));
         config
     }

@@ -6,7 +6,7 @@ mod support;
 
 use std::time::Duration;
 
-use gms_core::input::SendFailure;
+use gms_core::input::{Misfit, SendFailure};
 use gms_core::transport::{ProbeReply, Transport};
 use gms_quic::certs::{self, Validity};
 use gms_quic::{BindError, Identity, QuicTransport, TlsError, Whose};
@@ -27,7 +27,7 @@ async fn bind(files: gms_quic::TlsFiles) -> Result<QuicTransport, TlsError> {
 async fn are_strangers(one: &QuicTransport, two: &QuicTransport) {
     for (from, at) in [(one, two), (two, one)] {
         let failure = in_time(from.send_frame(to(at), "let me in".into(), LONG)).await;
-        assert!(matches!(failure, Err(SendFailure::Broken) | Ok(())), "{failure:?}");
+        assert!(matches!(failure, Err(SendFailure::Misfit(_)) | Ok(())), "{failure:?}");
         let reply = in_time(from.probe(addr(at), "who?".into(), LONG)).await;
         assert!(matches!(reply, ProbeReply::Garbage | ProbeReply::Reset), "{reply:?}");
         let mut arrived = Vec::new();
@@ -44,6 +44,32 @@ async fn members_of_one_ca_and_one_cluster_talk() {
     let two = open_certified(dir.path(), &ca, CLUSTER, CLUSTER).await;
     works_with(&one, &two).await;
     works_with(&two, &one).await;
+}
+
+//= docs/protocol.md#wr-6
+#[tokio::test]
+async fn members_over_udp_and_over_quic_tell_each_other_so() {
+    let quic = open().await;
+    let udp = gms_udp::UdpTransport::bind("127.0.0.1:0").await.unwrap();
+    let misfit = Err(SendFailure::Misfit(Misfit::Transport));
+    let told = in_time(quic.send_frame(to(&udp), "let me in".into(), LONG)).await;
+    assert_eq!(told, misfit);
+    let reply = in_time(quic.probe(addr(&udp), "who?".into(), LONG)).await;
+    assert_eq!(reply, ProbeReply::Garbage, "somebody is there");
+    let told = async {
+        loop {
+            udp.send(&mut vec![datagram(addr(&quic), vec![1; 264])]).await.unwrap();
+            let failure = udp.send_frame(to(&quic), "let me in".into(), LONG).await;
+            if failure != Err(SendFailure::Refused) {
+                return failure;
+            }
+        }
+    };
+    assert_eq!(in_time(told).await, misfit);
+    works(&quic).await;
+    let mut arrived = Vec::new();
+    let early = tokio::time::timeout(Duration::ZERO, udp.receive(&mut arrived)).await;
+    assert!(early.is_err() && arrived.is_empty(), "{arrived:?}");
 }
 
 //= docs/protocol.md#wr-6

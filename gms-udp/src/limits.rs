@@ -41,6 +41,9 @@ pub(crate) const COMMAND_BYTES_MAX: usize = 64 << 20;
 /// views, twice.
 pub(crate) const OUTGOING_MAX: usize = 4096;
 
+/// Addresses kept at once that answered in another transport's words: more than there are seeds.
+pub(crate) const STRANGERS_MAX: usize = 64;
+
 /// How long [`Drop`] waits for the loop to let go of its sockets. A turn takes milliseconds.
 pub(crate) const DROP_WAIT_MAX: Duration = Duration::from_secs(1);
 
