@@ -223,6 +223,7 @@ pub(crate) fn seed_answer(answer: &SeedAnswer) -> String {
         SeedAnswer::Refused => String::from("refused: nobody listens there"),
         SeedAnswer::NotInCluster => String::from("in no cluster yet"),
         SeedAnswer::Coordinator(addr) => format!("named {addr} as coordinator"),
+        SeedAnswer::Misfit(misfit) => misfit.to_string(),
         SeedAnswer::OtherCluster(name) => format!("belongs to cluster {name:?}"),
     }
 }

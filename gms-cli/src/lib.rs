@@ -3,6 +3,7 @@
 //! A crate of a binary: nothing here is meant as a library for others.
 
 mod args;
+mod certs;
 mod client;
 mod demo;
 mod diagram;
@@ -43,6 +44,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => client::check(&args),
         Command::Remove(args) => client::remove(&args),
         Command::Simulate(args) => simulate::command(&args),
+        Command::Certs(args) => certs::command(&args),
         Command::Completions(args) => completions(args.shell),
     };
     match result {

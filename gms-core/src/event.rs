@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::config::Timing;
 use crate::evidence::{Evidence, Reason, Verdict};
+use crate::input::Misfit;
 use crate::member::{ClusterId, Member, MemberId};
 use crate::message::JoinRefusal;
 use crate::time::Timestamp;
@@ -142,6 +143,8 @@ pub enum SeedAnswer {
     Coordinator(SocketAddr),
     /// It belongs to a cluster of another name.
     OtherCluster(String),
+    /// Somebody is there who can't be talked to.
+    Misfit(Misfit),
 }
 
 /// Why a join ended without success.

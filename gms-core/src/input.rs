@@ -39,9 +39,27 @@ pub enum SendFailure {
     /// The queue towards that address is full, or the transport is closed.
     #[error("not queued")]
     NotQueued,
+    /// Somebody is there who can't be talked to.
+    #[error("{0}")]
+    Misfit(Misfit),
     /// It failed on this side: no file descriptor, no local address, forbidden.
     #[error("failed locally")]
     Local,
+}
+
+/// Why somebody who is there can't be talked to, whatever is said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Misfit {
+    /// It speaks another transport.
+    #[error("speaks another transport: give all members of a cluster the same")]
+    Transport,
+    /// It belongs to a cluster of another name.
+    #[error("belongs to a cluster of another name")]
+    Cluster,
+    /// One of the two refuses the other's certificate, or lacks one.
+    #[error("certificates do not fit: one is refused or missing, the log says which and why")]
+    Certificate,
 }
 
 /// How a watch connection ended.

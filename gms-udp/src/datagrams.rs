@@ -9,6 +9,7 @@ use gms_core::member::canonical;
 use gms_core::message::DATAGRAM_BYTES_MAX;
 use gms_core::runtime::clock;
 use gms_core::transport::{Incoming, Outgoing};
+use gms_net::strangers;
 use mio::net::UdpSocket;
 
 use crate::connection::Turn;
@@ -39,7 +40,10 @@ impl DatagramReader {
             #[cfg(target_os = "linux")]
             overflows: crate::overflow::OverflowReader::new(socket),
             #[cfg(target_os = "linux")]
-            errors: crate::error_queue::ErrorReader::new(socket),
+            errors: crate::error_queue::ErrorReader::new(
+                socket,
+                socket.local_addr().is_ok_and(|addr| addr.is_ipv6()),
+            ),
         }
     }
 
@@ -49,7 +53,7 @@ impl DatagramReader {
         let Some(socket) = socket.as_ref() else { return false };
         for read in 0..DATAGRAMS_PER_TURN {
             match self.read_one(read == 0, socket, &shared.counters) {
-                Ok((length, from)) => self.take(length, from, turn, &shared.counters),
+                Ok((length, from)) => self.take(length, from, turn, shared, socket),
                 Err(e) => match e.kind() {
                     io::ErrorKind::WouldBlock => return false,
                     io::ErrorKind::Interrupted
@@ -106,7 +110,19 @@ impl DatagramReader {
 
     //= docs/protocol.md#fd-1
     //= docs/protocol.md#wr-5
-    fn take(&self, length: usize, from: SocketAddr, turn: &mut Turn, counters: &Counters) {
+    fn take(&self, length: usize, from: SocketAddr, turn: &mut Turn, shared: &Shared, socket: &UdpSocket) {
+        let counters = &shared.counters;
+        let received = &self.buffer[..length];
+        if strangers::is_from_quic(received) {
+            counters.datagrams_dropped.add(1);
+            return shared.note_stranger(canonical(from));
+        }
+        if let Some(answer) = strangers::answer_to_quic(received) {
+            counters.datagrams_dropped.add(1);
+            // Whoever asked asks again if it does not get through.
+            let _ = socket.send_to(&answer, from);
+            return;
+        }
         let received_at = clock::now();
         counters.datagrams_received.add(1);
         counters.datagram_bytes_received.add(length);

@@ -25,18 +25,11 @@
 //! # Ok(()) }
 //! ```
 
-mod admission;
 mod connection;
-mod counters;
 mod datagrams;
 mod end;
 mod error;
-#[cfg(target_os = "linux")]
-mod error_queue;
 mod event_loop;
-mod fault;
-mod frames;
-mod inbox;
 mod limits;
 mod outbox;
 #[cfg(target_os = "linux")]
@@ -46,6 +39,10 @@ mod shared;
 mod socket;
 mod streams;
 mod transport;
+
+#[cfg(target_os = "linux")]
+use gms_net::error_queue;
+use gms_net::{admission, counters, fault, frames, inbox};
 
 pub use error::{BindError, Protocol};
 pub use limits::{CHECK_BYTES_MAX, Limits};

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-/// Bytes of a check's question and of its answer, without the length.
-///
-/// A question is ids and a view number, about 60 bytes; this leaves room and is too little to be worth sending.
-pub const CHECK_BYTES_MAX: usize = 256;
+pub use gms_net::CHECK_BYTES_MAX;
+use gms_net::inbox::Room;
 
 /// Datagrams read in one turn of the loop before it looks at anything else.
 ///
@@ -42,6 +40,9 @@ pub(crate) const COMMAND_BYTES_MAX: usize = 64 << 20;
 /// Connections made by this process that are open at once: frames to and checks of every member of the largest
 /// views, twice.
 pub(crate) const OUTGOING_MAX: usize = 4096;
+
+/// Addresses kept at once that answered in another transport's words: more than there are seeds.
+pub(crate) const STRANGERS_MAX: usize = 64;
 
 /// How long [`Drop`] waits for the loop to let go of its sockets. A turn takes milliseconds.
 pub(crate) const DROP_WAIT_MAX: Duration = Duration::from_secs(1);
@@ -87,6 +88,18 @@ pub struct Limits {
     /// Bytes of frames that wait for the reader. Default 32 MiB. Beyond, connections for frames are not read
     /// from.
     pub inbox_bytes: usize,
+}
+
+impl Limits {
+    /// What may wait for the reader.
+    pub(crate) fn room(&self) -> Room {
+        Room {
+            datagrams: self.inbox_datagrams,
+            checks: self.inbox_checks,
+            frames: self.inbox_frames,
+            frame_bytes: self.inbox_bytes,
+        }
+    }
 }
 
 impl Default for Limits {

@@ -1,13 +1,14 @@
 //! Linux: how many datagrams the kernel dropped because the receive buffer was full (`SO_RXQ_OVFL`).
 
 use std::io::{self, IoSliceMut};
-use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
 use mio::net::UdpSocket;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
 
 use crate::counters::Counters;
+use crate::error_queue::socket_addr;
 
 /// Reads datagrams together with the kernel's count.
 #[derive(Debug)]
@@ -47,13 +48,6 @@ impl OverflowReader {
         // A datagram without a source can't be answered; the caller skips it like any other odd event.
         Ok((message.bytes, from.ok_or(io::ErrorKind::Interrupted)?))
     }
-}
-
-pub(crate) fn socket_addr(addr: SockaddrStorage) -> Option<SocketAddr> {
-    if let Some(v4) = addr.as_sockaddr_in() {
-        return Some(SocketAddrV4::from(*v4).into());
-    }
-    addr.as_sockaddr_in6().map(|v6| SocketAddrV6::from(*v6).into())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What the loop's thread and the callers share: the queues between them, the datagram socket, the end.
 
+use std::collections::BTreeSet;
 use std::mem;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bytes::Bytes;
 use gms_core::Timestamp;
-use gms_core::input::{CheckHandle, WatchEnd};
+use gms_core::input::{CheckHandle, Misfit, SendFailure, WatchEnd};
 use gms_core::output::Destination;
 use gms_core::transport::ProbeReply;
 use mio::Waker;
@@ -16,7 +17,7 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::counters::Counters;
 use crate::inbox::Inbox;
-use crate::limits::{COMMAND_BYTES_MAX, COMMANDS_MAX, DROP_WAIT_MAX, Limits};
+use crate::limits::{COMMAND_BYTES_MAX, COMMANDS_MAX, DROP_WAIT_MAX, Limits, STRANGERS_MAX};
 use crate::outbox::Queued;
 
 /// Something that a caller wants from the loop.
@@ -75,13 +76,15 @@ pub(crate) struct Shared {
     ended_signal: Condvar,
     ended_notify: Notify,
     ids: AtomicU64,
+    /// Addresses that answered in another transport's words.
+    strangers: Mutex<BTreeSet<SocketAddr>>,
 }
 
 impl Shared {
     pub(crate) fn new(udp: UdpSocket, mapped: bool, waker: Waker, limits: Limits) -> Self {
         Self {
             counters: Counters::default(),
-            inbox: Inbox::new(&limits),
+            inbox: Inbox::new(limits.room()),
             limits,
             udp: RwLock::new(Some(udp)),
             mapped,
@@ -92,7 +95,25 @@ impl Shared {
             ended_signal: Condvar::new(),
             ended_notify: Notify::new(),
             ids: AtomicU64::new(0),
+            strangers: Mutex::default(),
         }
+    }
+
+    /// Notes that whoever is at this address speaks another transport.
+    pub(crate) fn note_stranger(&self, addr: SocketAddr) {
+        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+        if strangers.len() >= STRANGERS_MAX {
+            strangers.clear();
+        }
+        strangers.insert(addr);
+    }
+
+    /// Why a frame to this address failed: where a stranger is, that is the reason.
+    pub(crate) fn why_failed(&self, addr: SocketAddr, failure: SendFailure) -> SendFailure {
+        let is_stranger = matches!(failure, SendFailure::Refused | SendFailure::Broken | SendFailure::TimedOut)
+                // Once: another process may be there the next time.
+                && self.strangers.lock().unwrap_or_else(PoisonError::into_inner).remove(&addr);
+        if is_stranger { SendFailure::Misfit(Misfit::Transport) } else { failure }
     }
 
     fn commands(&self) -> MutexGuard<'_, Commands> {

@@ -344,7 +344,7 @@ impl Streams {
         if self.pool.get(&peer) == Some(&serial) {
             self.pool.remove(&peer);
         }
-        let failure = end.send_failure(connection.connecting);
+        let failure = self.shared.why_failed(peer, end.send_failure(connection.connecting));
         let retry = !connection.incoming && !connection.connecting;
         let (begun, rest) = connection.outbox.take_apart();
         drop(connection);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::run::TransportName;
+use super::transport::{QuicWatch, TransportName};
 use super::values;
 
 const EXAMPLES: &str = "\
@@ -30,6 +30,9 @@ pub(crate) struct DemoArgs {
     /// What carries the messages
     #[arg(long, value_name = "NAME", default_value = "udp")]
     pub(crate) transport: TransportName,
+    /// How a member watches another over QUIC
+    #[arg(long, value_name = "HOW", default_value = "quic")]
+    pub(crate) quic_watch: QuicWatch,
     /// What happens to the victim
     #[arg(long, value_name = "FAULT", default_value = "kill")]
     pub(crate) fault: Fault,

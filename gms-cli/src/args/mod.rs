@@ -4,6 +4,7 @@ mod client;
 mod demo;
 mod run;
 mod simulate;
+mod transport;
 mod values;
 
 use clap::{Parser, Subcommand};
@@ -12,8 +13,9 @@ pub(crate) use client::{
     At, CheckArgs, EventsArgs, LeaveArgs, MembersArgs, RemoveArgs, StatusFilter, SuspectArgs, ViewArgs,
 };
 pub(crate) use demo::{DemoArgs, Fault};
-pub(crate) use run::{LogFormat, OnQuorumLoss, OutsideArgs, ProfileName, RunArgs, TransportName};
+pub(crate) use run::{LogFormat, OnQuorumLoss, OutsideArgs, ProfileName, RunArgs};
 pub(crate) use simulate::{FaultArgs, SimulateArgs, WorldArgs};
+pub(crate) use transport::{CertsArgs, CertsCommand, QuicWatch, TransportName};
 pub(crate) use values::HttpAddr;
 
 /// Group membership: who is in the cluster, and who just died
@@ -69,6 +71,8 @@ pub(crate) enum Command {
     Remove(RemoveArgs),
     /// Run a cluster in the simulated world, and check that the promises hold
     Simulate(Box<SimulateArgs>),
+    /// Make a CA and certificates of members, for --transport quic
+    Certs(CertsArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }

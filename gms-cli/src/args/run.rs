@@ -8,12 +8,14 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 use gms_core::config::{CrashDetection, HeartbeatRecipients};
 
+use super::transport::{QuicArgs, TransportName};
 use super::values::{self, AdvertiseAddr, HttpAddr};
 
 const EXAMPLES: &str = "\
 Examples:
   gms run --cluster orders --name orders-1
   gms run --cluster orders --name orders-2 --join 10.0.0.1:7790
+  gms run --transport quic --tls-ca ca.pem --tls-cert orders-1.pem --tls-key orders-1.key
   gms run --bind 127.0.0.1:0 --http 127.0.0.1:0 --member-timeout 1s --json
   gms run --on-event /usr/local/bin/page-me --trace trace.jsonl
 
@@ -29,7 +31,7 @@ pub(crate) struct RunArgs {
     /// Name of this member, unique in the cluster [default: the host's name]
     #[arg(long, env = "GMS_NAME", value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Where to listen, UDP and TCP on the same number; port 0 picks one
+    /// Where to listen, UDP and (not with --transport quic) TCP on the same number; port 0 picks one
     #[arg(long, env = "GMS_BIND", value_name = "IP:PORT", default_value = "0.0.0.0:7790", value_parser = values::bind)]
     pub(crate) bind: SocketAddr,
     /// Where others reach this member [default: the address that routes to the first seed]
@@ -41,6 +43,8 @@ pub(crate) struct RunArgs {
     /// What carries the messages
     #[arg(long, env = "GMS_TRANSPORT", value_name = "NAME", default_value = "udp")]
     pub(crate) transport: TransportName,
+    #[command(flatten)]
+    pub(crate) quic: QuicArgs,
     #[command(flatten)]
     pub(crate) timing: TimingArgs,
     #[command(flatten)]
@@ -151,13 +155,6 @@ pub(crate) struct OutsideArgs {
     /// End at once when stdin closes or the parent process ends
     #[arg(long, hide = true)]
     pub(crate) exit_with_stdin: bool,
-}
-
-/// Transports.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum TransportName {
-    /// Plain UDP and TCP.
-    Udp,
 }
 
 /// Presets of the member timeout.

@@ -59,7 +59,7 @@ fn bad_values_are_refused_with_what_to_write_instead() {
         (["gms", "run", "--tag", "zone"], "KEY=VALUE"),
         (["gms", "run", "--advertise", "0.0.0.0"], "IP or IP:PORT"),
         (["gms", "run", "--http", "localhost"], "127.0.0.1:7780, or off"),
-        (["gms", "run", "--transport", "quic"], "udp"),
+        (["gms", "run", "--transport", "tcp"], "udp, quic"),
         (["gms", "run", "--heartbeat-recipients", "some"], "auto, all, or"),
         (["gms", "view", "--at", "7780"], "HOST:PORT"),
     ] {

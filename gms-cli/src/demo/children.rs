@@ -64,6 +64,7 @@ impl Member {
             .args(["--name", &name, "--join", &join.join(",")])
             .args(["--bind", &format!("127.0.0.1:{}", seeds.get(n).copied().unwrap_or(0))])
             .args(["--member-timeout", &humantime::format_duration(plan.member_timeout).to_string()])
+            .args(["--transport", plan.transport.name(), "--quic-watch", plan.quic_watch.name()])
             .arg("--trace")
             .arg(&trace)
             .stdin(Stdio::piped())

@@ -107,7 +107,7 @@ fn show(args: &DemoArgs, plan: &Plan, deaths: &[Death], problem: Option<&str>) -
         let report = json!({
             "members": plan.members,
             "member_timeout_ms": millis(plan.member_timeout),
-            "transport": "udp",
+            "transport": plan.transport.name(),
             "fault": plan.fault.name(),
             "victims": plan.victims,
             "coordinator": plan.coordinator,

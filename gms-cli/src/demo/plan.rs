@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gms_core::config::TimingOverrides;
 
-use crate::args::{DemoArgs, Fault};
+use crate::args::{DemoArgs, Fault, QuicWatch, TransportName};
 use crate::exit::Failure;
 use crate::run::config_sentence;
 
@@ -19,6 +19,10 @@ pub(super) struct Plan {
     pub(super) members: usize,
     /// T.
     pub(super) member_timeout: Duration,
+    /// What carries the messages.
+    pub(super) transport: TransportName,
+    /// How members watch each other over QUIC.
+    pub(super) quic_watch: QuicWatch,
     /// What happens to the victims.
     pub(super) fault: Fault,
     /// How many victims.
@@ -37,6 +41,8 @@ impl Plan {
         let plan = Self {
             members: args.members.into(),
             member_timeout: args.member_timeout,
+            transport: args.transport,
+            quic_watch: args.quic_watch,
             fault: args.fault,
             victims: args.victims.into(),
             coordinator: args.coordinator,

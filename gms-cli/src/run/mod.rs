@@ -7,16 +7,16 @@ mod on_event;
 mod parent;
 mod pump;
 mod settings;
+mod transport;
 
 use std::path::Path;
 use std::time::Duration;
 
 use gms_core::event::{JoinFailure, SeedAnswer, StopReason};
 use gms_core::runtime::{EventStream, Gms};
-use gms_udp::UdpTransport;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::args::{RunArgs, TransportName};
+use crate::args::RunArgs;
 use crate::event_json::{UNRESOLVED, seed_answer};
 use crate::exit::{Code, Failure};
 use crate::sink::LineSink;
@@ -25,6 +25,7 @@ use crate::trace::JsonTrace;
 pub(crate) use settings::config_sentence;
 
 use pump::{Pump, Started};
+use transport::Opened;
 
 /// How long queued lines may take to be written at the end.
 const FLUSH: Duration = Duration::from_millis(500);
@@ -71,11 +72,7 @@ async fn run(args: RunArgs) -> Result<Code, Failure> {
     // Before the first line is printed: whoever reads that may send a signal at once.
     let mut signals = Signals::catch()?;
     let http = http::listen(&args.outside)?;
-    let transport = match args.transport {
-        TransportName::Udp => UdpTransport::bind(&args.bind.to_string())
-            .await
-            .map_err(|error| Failure::fault(format!("--bind: {error}")))?,
-    };
+    let transport = Opened::open(&args).await?;
     let mut builder = settings::builder(&args)?;
     let mut trace = None;
     if let Some(file) = &args.outside.trace {
@@ -83,8 +80,8 @@ async fn run(args: RunArgs) -> Result<Code, Failure> {
         builder = builder.trace(Box::new(sink));
         trace = Some(lines);
     }
-    let (gms, events) = builder
-        .start(transport)
+    let (gms, events) = transport
+        .start(builder)
         .await
         .map_err(|error| Failure::usage(format!("the member can't start: {error}")))?;
     let started = Started::of(&gms, http.as_ref().map(|port| port.addr));

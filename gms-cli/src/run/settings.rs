@@ -17,10 +17,7 @@ use crate::exit::Failure;
 pub(super) fn validate(args: &RunArgs) -> Result<(), Failure> {
     let timing = timing(args);
     let config = Config {
-        timing: TimingOverrides {
-            member_timeout: timing.member_timeout.or_else(|| profile(args).map(Profile::member_timeout)),
-            ..timing
-        },
+        timing: TimingOverrides { member_timeout: member_timeout(args), ..timing },
         has_seeds: !args.join.is_empty(),
         expected_seeds: args.member.expect,
         join_timeout: args.member.join_timeout,
@@ -129,6 +126,11 @@ fn name(args: &RunArgs) -> Result<String, Failure> {
     }
 }
 
+/// T, where the flags say it.
+pub(super) fn member_timeout(args: &RunArgs) -> Option<Duration> {
+    args.timing.member_timeout.or_else(|| profile(args).map(Profile::member_timeout))
+}
+
 fn profile(args: &RunArgs) -> Option<Profile> {
     args.timing.profile.map(|profile| match profile {
         ProfileName::Local => Profile::Local,
@@ -163,7 +165,9 @@ pub(super) fn json(args: &RunArgs, me: &Member) -> Value {
         "bind": args.bind.to_string(),
         "addr": me.endpoint.addr.to_string(),
         "join": args.join,
-        "transport": "udp",
+        "transport": args.transport.name(),
+        "tls_cert": file(&args.quic.tls_cert),
+        "tls_ca": file(&args.quic.tls_ca),
         "weight": args.member.weight,
         "coordinator_eligible": !args.member.not_coordinator,
         "tags": args.member.tag.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect::<serde_json::Map<_, _>>(),

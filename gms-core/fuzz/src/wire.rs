@@ -8,8 +8,8 @@ use gms_core::message::{DATAGRAM_BYTES_MAX, FRAME_BYTES_MAX};
 use super::memory;
 use frames::{Assembler, HEAD_BYTES};
 
-/// The stream decoder of `gms-udp`, which is pure.
-#[path = "../../../gms-udp/src/frames.rs"]
+/// The stream decoder of `gms-net`, which is pure.
+#[path = "../../../gms-net/src/frames.rs"]
 #[allow(dead_code, reason = "only the part that reads is used here")]
 mod frames;
 

@@ -246,7 +246,7 @@ impl Joining {
         }
         let refused = failure == SendFailure::Refused;
         match purpose {
-            Some(Purpose::Seed(addr)) if refused => self.seeds.record_refused(addr),
+            Some(Purpose::Seed(addr)) => self.seeds.record_failure(addr, failure),
             Some(Purpose::Founder(id)) if refused => {
                 self.founding.handle_founder_refused(now, id, self.timing.founding_age());
             }

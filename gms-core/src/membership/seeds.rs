@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::event::SeedAnswer;
+use crate::input::SendFailure;
 use crate::member::{ClusterId, MemberId, canonical};
 use crate::message::{ClusterInfo, Membership};
 use crate::time::Timestamp;
@@ -137,10 +138,16 @@ impl Seeds {
         }
     }
 
-    /// Notes that nobody listens at a seed's address: whoever answered there before is gone.
-    pub(super) fn record_refused(&mut self, addr: SocketAddr) {
+    /// Notes that nobody listens at a seed's address, or somebody who can't be talked to: whoever answered there before is
+    /// gone. Other failures say nothing of the kind.
+    pub(super) fn record_failure(&mut self, addr: SocketAddr, failure: SendFailure) {
+        let answer = match failure {
+            SendFailure::Refused => SeedAnswer::Refused,
+            SendFailure::Misfit(misfit) => SeedAnswer::Misfit(misfit),
+            _ => return,
+        };
         if let Some(seed) = self.list.iter_mut().find(|s| s.addr == addr && !s.is_me) {
-            seed.answer = SeedAnswer::Refused;
+            seed.answer = answer;
             seed.heard = None;
         }
     }

@@ -16,7 +16,8 @@ use crate::output::Destination;
 use crate::runtime::clock;
 use crate::transport::{Incoming, Outgoing, ProbeReply, Transport, TransportError, TransportStats};
 
-/// Most arrivals that wait for one transport's reader; later datagrams are dropped, later frames refused.
+/// Most datagrams, and most other arrivals, that wait for one transport's reader; later datagrams are dropped, later frames
+/// refused. Counted apart, so that a flood of datagrams keeps no frame and no check from its reader.
 const INBOX_MAX: usize = 10_000;
 
 /// Most handles that are kept; the oldest are forgotten, as connections are that nobody uses.
@@ -48,6 +49,8 @@ struct Inbox {
 #[derive(Debug, Default)]
 struct InboxState {
     waiting: VecDeque<Incoming>,
+    /// How many of them are datagrams.
+    datagrams: usize,
     closed: bool,
     stats: TransportStats,
 }
@@ -118,9 +121,12 @@ impl Inbox {
         if state.closed {
             return Err(SendFailure::Refused);
         }
-        if state.waiting.len() >= INBOX_MAX {
+        let is_datagram = matches!(incoming, Incoming::Datagram { .. });
+        let waiting = if is_datagram { state.datagrams } else { state.waiting.len() - state.datagrams };
+        if waiting >= INBOX_MAX {
             return Err(SendFailure::NotQueued);
         }
+        state.datagrams += usize::from(is_datagram);
         state.waiting.push_back(incoming);
         drop(state);
         self.arrived.notify_one();
@@ -157,6 +163,7 @@ impl Transport for MemoryTransport {
                     return Err(TransportError::Closed);
                 }
                 if !state.waiting.is_empty() {
+                    state.datagrams = 0;
                     into.extend(state.waiting.drain(..));
                     return Ok(());
                 }

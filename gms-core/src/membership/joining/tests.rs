@@ -1,5 +1,6 @@
 use super::*;
 use crate::event::SeedAnswer;
+use crate::input::Misfit;
 use crate::message::Membership;
 use crate::outbox::Action;
 use crate::output::Destination;
@@ -258,6 +259,20 @@ fn a_cluster_that_says_it_is_isolated_loses_against_another() {
     joining.handle_join_refused(at(40), &JoinRefusal::Isolated, &mut out);
     assert_eq!(joins(&mut out), [addr(5)]);
     assert_eq!(joining.cluster_to_expect(), Some(OTHER));
+}
+
+#[test]
+fn a_seed_that_speaks_another_transport_is_named_as_such() {
+    let mut out = Outbox::default();
+    let mut joining = Joining::new(&config(), &member(9), 1, at(0));
+    joining.handle_seeds(at(0), &[addr(0)], &mut out);
+    let (next, _) = joining.poll_timeout().unwrap();
+    joining.handle_timeout(next, &mut out);
+    let misfit = Misfit::Transport;
+    joining.handle_frame_failed(at(70), FrameToken(1), SendFailure::Misfit(misfit), &mut out);
+    joining.handle_timeout(at(24_000), &mut out);
+    let Some(JoinOutcome::Failed(failure)) = joining.outcome() else { panic!("not over") };
+    assert_eq!(failure.seeds, [(addr(0), SeedAnswer::Misfit(misfit))]);
 }
 
 #[test]

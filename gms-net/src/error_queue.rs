@@ -4,28 +4,24 @@
 //! through this queue, together with the address to which the datagram went.
 
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::{AsFd, AsRawFd};
 
-use mio::net::UdpSocket;
 use nix::libc::{sock_extended_err, sockaddr_in, sockaddr_in6};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
-
-use crate::overflow::socket_addr;
 
 /// What ICMP and ICMPv6 call "port unreachable", as the kernel translates it. Others tell of the way, not of the process.
 const CONNECTION_REFUSED: u32 = nix::libc::ECONNREFUSED.unsigned_abs();
 
 /// Reads the error queue.
 #[derive(Debug)]
-pub(crate) struct ErrorReader {
+pub struct ErrorReader {
     control: Vec<u8>,
 }
 
 impl ErrorReader {
-    /// Asks the kernel to keep errors. Without them deaths are found by other signs.
-    pub(crate) fn new(socket: &UdpSocket) -> Self {
-        let is_v6 = socket.local_addr().is_ok_and(|addr| addr.is_ipv6());
+    /// Asks the kernel to keep errors of `socket`, which is one of IPv6 or not. Without them deaths are found by other signs.
+    pub fn new(socket: &impl AsFd, is_v6: bool) -> Self {
         // A dual-stack socket needs both: IPv4 travels mapped, and its errors are those of IPv4.
         let v4 = setsockopt(socket, sockopt::Ipv4RecvErr, &true);
         let v6 = if is_v6 { setsockopt(socket, sockopt::Ipv6RecvErr, &true) } else { Ok(()) };
@@ -36,7 +32,11 @@ impl ErrorReader {
     }
 
     /// Takes one error off the queue: where the datagram went, if nobody listens there.
-    pub(crate) fn read(&mut self, socket: &UdpSocket) -> io::Result<Option<SocketAddr>> {
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` once the queue is empty, else what the system says.
+    pub fn read(&mut self, socket: &impl AsRawFd) -> io::Result<Option<SocketAddr>> {
         // The datagram itself comes along; its address is enough.
         let mut payload = [0_u8; 1];
         let mut slices = [IoSliceMut::new(&mut payload)];
@@ -54,6 +54,14 @@ impl ErrorReader {
     }
 }
 
+/// The address in the system's form, if it is one of IPv4 or IPv6.
+pub fn socket_addr(addr: SockaddrStorage) -> Option<SocketAddr> {
+    if let Some(v4) = addr.as_sockaddr_in() {
+        return Some(SocketAddrV4::from(*v4).into());
+    }
+    addr.as_sockaddr_in6().map(|v6| SocketAddrV6::from(*v6).into())
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -64,8 +72,9 @@ mod tests {
     use super::*;
 
     fn reads_refusal(own: &str, dead: &str, sent_to: impl Fn(SocketAddr) -> SocketAddr) {
-        let socket = UdpSocket::bind(own.parse().unwrap()).unwrap();
-        let mut reader = ErrorReader::new(&socket);
+        let socket = crate::socket::bind_udp(own.parse().unwrap(), 1 << 16, 1 << 16).unwrap();
+        let socket = std::net::UdpSocket::from(socket);
+        let mut reader = ErrorReader::new(&socket, own.starts_with('['));
         let dead = std::net::UdpSocket::bind(dead).unwrap().local_addr().unwrap();
         assert!(reader.read(&socket).is_err(), "nothing is there before anything is sent");
         let until = clock::now() + Duration::from_secs(10);

@@ -6,10 +6,11 @@ use gms_core::transport::TransportStats;
 
 /// A number that only grows.
 #[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
+pub struct Counter(AtomicU64);
 
 impl Counter {
-    pub(crate) fn add(&self, n: usize) {
+    /// Adds `n`.
+    pub fn add(&self, n: usize) {
         self.0.fetch_add(n as u64, Ordering::Relaxed);
     }
 
@@ -20,23 +21,36 @@ impl Counter {
 
 /// [`TransportStats`] while they are being counted.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
-    pub(crate) datagrams_sent: Counter,
-    pub(crate) datagrams_received: Counter,
-    pub(crate) datagram_bytes_sent: Counter,
-    pub(crate) datagram_bytes_received: Counter,
-    pub(crate) datagrams_unsent: Counter,
-    pub(crate) datagrams_dropped: Counter,
-    pub(crate) receive_overflows: Counter,
-    pub(crate) frames_sent: Counter,
-    pub(crate) frames_received: Counter,
-    pub(crate) connections_accepted: Counter,
-    pub(crate) connections_cut: Counter,
-    pub(crate) frames_dropped: Counter,
+pub struct Counters {
+    /// Datagrams handed to the kernel.
+    pub datagrams_sent: Counter,
+    /// Datagrams read.
+    pub datagrams_received: Counter,
+    /// Bytes of datagrams handed to the kernel.
+    pub datagram_bytes_sent: Counter,
+    /// Bytes of datagrams read.
+    pub datagram_bytes_received: Counter,
+    /// Datagrams that were not taken.
+    pub datagrams_unsent: Counter,
+    /// Datagrams read and thrown away.
+    pub datagrams_dropped: Counter,
+    /// Datagrams lost in the kernel.
+    pub receive_overflows: Counter,
+    /// Frames written.
+    pub frames_sent: Counter,
+    /// Frames read.
+    pub frames_received: Counter,
+    /// Connections accepted.
+    pub connections_accepted: Counter,
+    /// Connections closed because of a bound.
+    pub connections_cut: Counter,
+    /// Frames and checks thrown away.
+    pub frames_dropped: Counter,
 }
 
 impl Counters {
-    pub(crate) fn stats(&self) -> TransportStats {
+    /// All of them at this moment.
+    pub fn stats(&self) -> TransportStats {
         TransportStats {
             datagrams_sent: self.datagrams_sent.read(),
             datagrams_received: self.datagrams_received.read(),

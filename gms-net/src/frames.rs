@@ -3,7 +3,7 @@
 use bytes::{Buf, Bytes, BytesMut};
 
 /// Bytes of the length before each frame.
-pub(crate) const HEAD_BYTES: usize = 4;
+pub const HEAD_BYTES: usize = 4;
 
 /// Frames below this are copied out of the read buffer instead of sharing it. Sharing saves the copy, but a
 /// waiting frame then keeps the whole buffer alive; up to here the copy costs less than the read that brought it
@@ -12,10 +12,10 @@ const COPY_BELOW_BYTES: usize = 32 << 10;
 
 /// A length that no frame has: zero, or above the bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct BadLength;
+pub struct BadLength;
 
 /// The length that goes before a frame; `None` if the frame is empty or longer than `max`.
-pub(crate) fn head(frame: &[u8], max: usize) -> Option<[u8; HEAD_BYTES]> {
+pub fn head(frame: &[u8], max: usize) -> Option<[u8; HEAD_BYTES]> {
     if frame.is_empty() || frame.len() > max {
         return None;
     }
@@ -27,33 +27,38 @@ pub(crate) fn head(frame: &[u8], max: usize) -> Option<[u8; HEAD_BYTES]> {
 /// Memory follows the bytes that arrived, never the length that the peer announced.
 //= docs/protocol.md#wr-1
 #[derive(Debug)]
-pub(crate) struct Assembler {
+pub struct Assembler {
     buffer: BytesMut,
     frame_bytes_max: usize,
 }
 
 impl Assembler {
-    pub(crate) fn new(frame_bytes_max: usize) -> Self {
+    /// Nothing is held; frames have at most `frame_bytes_max` bytes.
+    pub fn new(frame_bytes_max: usize) -> Self {
         Self { buffer: BytesMut::new(), frame_bytes_max }
     }
 
     /// Whether nothing is held, neither a whole frame nor a part of one.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
     /// Whether what is held begins with this byte.
-    pub(crate) fn starts_with(&self, byte: u8) -> bool {
+    pub fn starts_with(&self, byte: u8) -> bool {
         self.buffer.first() == Some(&byte)
     }
 
     /// Appends what was read.
-    pub(crate) fn extend(&mut self, bytes: &[u8]) {
+    pub fn extend(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole frame, if it is there. After [`BadLength`] the stream is lost: the same error comes again.
-    pub(crate) fn next_frame(&mut self) -> Result<Option<Bytes>, BadLength> {
+    /// The next whole frame, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// [`BadLength`]; the stream is lost then, and the same error comes again.
+    pub fn next_frame(&mut self) -> Result<Option<Bytes>, BadLength> {
         let Some(length) = self.announced()? else { return Ok(None) };
         if self.buffer.len() - HEAD_BYTES < length {
             return Ok(None);

@@ -6,44 +6,37 @@ use std::sync::{Mutex, PoisonError};
 use gms_core::transport::{Incoming, TransportError};
 use tokio::sync::Notify;
 
-use crate::limits::Limits;
-
 /// How much more the reader's queue takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Room {
-    pub(crate) datagrams: usize,
-    pub(crate) checks: usize,
-    pub(crate) frames: usize,
-    pub(crate) frame_bytes: usize,
+pub struct Room {
+    /// Datagrams, and reports of those that found nobody.
+    pub datagrams: usize,
+    /// Checks.
+    pub checks: usize,
+    /// Frames.
+    pub frames: usize,
+    /// Bytes of frames.
+    pub frame_bytes: usize,
 }
 
 impl Room {
-    fn of(limits: &Limits) -> Self {
-        Self {
-            datagrams: limits.inbox_datagrams,
-            checks: limits.inbox_checks,
-            frames: limits.inbox_frames,
-            frame_bytes: limits.inbox_bytes,
-        }
-    }
-
     /// Whether another frame may be delivered. A frame may exceed the bytes that are left, once.
-    pub(crate) fn for_frame(&self) -> bool {
+    pub fn for_frame(&self) -> bool {
         self.frames > 0 && self.frame_bytes > 0
     }
 
     /// Whether another check may be delivered. Apart from frames, so that many of these don't hold up a check.
-    pub(crate) fn for_check(&self) -> bool {
+    pub fn for_check(&self) -> bool {
         self.checks > 0
     }
 
     /// Whether whoever was held back can go on, whatever it brings.
-    pub(crate) fn for_both(&self) -> bool {
+    pub fn for_both(&self) -> bool {
         self.for_frame() && self.for_check()
     }
 
     /// Accounts for an arrival.
-    pub(crate) fn take(&mut self, incoming: &Incoming) {
+    pub fn take(&mut self, incoming: &Incoming) {
         match incoming {
             Incoming::Datagram { .. } | Incoming::Unreachable { .. } => {
                 self.datagrams = self.datagrams.saturating_sub(1);
@@ -68,15 +61,15 @@ struct Inner {
 
 /// The queue between the loop and the reader.
 #[derive(Debug)]
-pub(crate) struct Inbox {
+pub struct Inbox {
     inner: Mutex<Inner>,
     arrived: Notify,
     empty: Room,
 }
 
 impl Inbox {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        let empty = Room::of(limits);
+    /// An empty queue that takes so much.
+    pub fn new(empty: Room) -> Self {
         let inner = Inner { items: Vec::new(), room: empty, loop_waits: false, end: None };
         Self { inner: Mutex::new(inner), arrived: Notify::new(), empty }
     }
@@ -87,13 +80,13 @@ impl Inbox {
     }
 
     /// The room at the moment; it only grows until the loop delivers.
-    pub(crate) fn room(&self) -> Room {
+    pub fn room(&self) -> Room {
         self.lock().room
     }
 
     /// Hands over what a turn brought. `waits` says that connections are held back; returns whether there is room for
     /// them already, else [`receive`](Self::receive) will say when there is.
-    pub(crate) fn deliver(&self, arrived: &mut Vec<Incoming>, waits: bool) -> bool {
+    pub fn deliver(&self, arrived: &mut Vec<Incoming>, waits: bool) -> bool {
         if arrived.is_empty() && !waits {
             return false;
         }
@@ -114,7 +107,11 @@ impl Inbox {
 
     /// Waits for arrivals and appends them all; returns whether the loop wants to be woken because it waited for
     /// room.
-    pub(crate) async fn receive(&self, into: &mut Vec<Incoming>) -> Result<bool, TransportError> {
+    ///
+    /// # Errors
+    ///
+    /// What [`end`](Self::end) was given.
+    pub async fn receive(&self, into: &mut Vec<Incoming>) -> Result<bool, TransportError> {
         loop {
             // Made before looking, so that a delivery in between is not missed.
             let arrived = self.arrived.notified();
@@ -140,7 +137,7 @@ impl Inbox {
     }
 
     /// Nothing more will come: what waits is thrown away, every reader gets `error`. The first error stays.
-    pub(crate) fn end(&self, error: TransportError) {
+    pub fn end(&self, error: TransportError) {
         let mut inner = self.lock();
         inner.items = Vec::new();
         inner.end.get_or_insert(error);
@@ -150,7 +147,7 @@ impl Inbox {
     }
 
     /// Why nothing more comes.
-    pub(crate) fn why_ended(&self) -> TransportError {
+    pub fn why_ended(&self) -> TransportError {
         self.lock().end.clone().unwrap_or(TransportError::Closed)
     }
 }
@@ -173,7 +170,7 @@ mod tests {
     }
 
     fn inbox(frames: usize, bytes: usize) -> Inbox {
-        Inbox::new(&Limits { inbox_frames: frames, inbox_bytes: bytes, ..Limits::default() })
+        Inbox::new(Room { datagrams: 10, checks: 10, frames, frame_bytes: bytes })
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use std::io;
 
 /// What an error of the system says about the far side of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// ECONNREFUSED.
     Refused,
     /// The connection was there and is gone.
@@ -20,7 +20,7 @@ pub(crate) enum Fault {
 impl Fault {
     /// Errors that nobody has listed count as local: they say nothing about the peer.
     //= docs/protocol.md#fd-21
-    pub(crate) fn of(error: &io::Error) -> Self {
+    pub fn of(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::ConnectionRefused => Self::Refused,
             io::ErrorKind::ConnectionReset

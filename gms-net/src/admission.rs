@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 /// What happens to a new connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// There is room.
     Admit,
     /// There is room once this older one, which has brought nothing whole yet, is closed.
@@ -27,7 +27,7 @@ struct Source {
 /// a peer that does have something to say is never locked out, as its first words come within a round trip.
 //= docs/protocol.md#wr-4
 #[derive(Debug)]
-pub(crate) struct Admission {
+pub struct Admission {
     max: usize,
     per_source_max: usize,
     connections: usize,
@@ -36,13 +36,14 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    pub(crate) fn new(max: usize, per_source_max: usize) -> Self {
+    /// Nobody is in; at most `max` may be, and `per_source_max` from one address.
+    pub fn new(max: usize, per_source_max: usize) -> Self {
         let sources = BTreeMap::new();
         Self { max, per_source_max, connections: 0, fresh: BTreeSet::new(), sources }
     }
 
     /// Says what to do with another connection from `ip`. Changes nothing.
-    pub(crate) fn ask(&self, ip: IpAddr) -> Verdict {
+    pub fn ask(&self, ip: IpAddr) -> Verdict {
         let replace =
             |fresh: &BTreeSet<usize>| fresh.first().map_or(Verdict::Refuse, |s| Verdict::Replace(*s));
         match self.sources.get(&ip) {
@@ -53,7 +54,7 @@ impl Admission {
     }
 
     /// Counts a connection in.
-    pub(crate) fn enter(&mut self, ip: IpAddr, serial: usize) {
+    pub fn enter(&mut self, ip: IpAddr, serial: usize) {
         self.connections += 1;
         self.fresh.insert(serial);
         let source = self.sources.entry(ip).or_default();
@@ -62,7 +63,7 @@ impl Admission {
     }
 
     /// The connection brought a whole frame.
-    pub(crate) fn prove(&mut self, ip: IpAddr, serial: usize) {
+    pub fn prove(&mut self, ip: IpAddr, serial: usize) {
         if self.fresh.remove(&serial)
             && let Some(source) = self.sources.get_mut(&ip)
         {
@@ -71,7 +72,7 @@ impl Admission {
     }
 
     /// Counts a connection out that was counted in.
-    pub(crate) fn leave(&mut self, ip: IpAddr, serial: usize) {
+    pub fn leave(&mut self, ip: IpAddr, serial: usize) {
         self.prove(ip, serial);
         self.connections -= 1;
         if let Some(source) = self.sources.get_mut(&ip) {

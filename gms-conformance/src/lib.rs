@@ -1,0 +1,80 @@
+//! What every transport of [`gms_core`] must do, as one suite of tests.
+//!
+//! Say how to open one ([`Kind`]), and let [`suite!`] write the tests:
+//!
+//! ```text
+//! struct Mine;
+//! #[async_trait::async_trait]
+//! impl gms_conformance::Kind for Mine {
+//!     type Transport = MyTransport;
+//!     async fn open_at(&self, at: Option<SocketAddr>) -> MyTransport { … }
+//! }
+//! gms_conformance::suite!(Mine);
+//! ```
+//!
+//! A case panics where the transport does something else. Time decides nothing but how long a failing case takes: what must
+//! come is waited for half a minute, and what must not come is asked for after what was sent later has arrived.
+
+// A suite of tests, though compiled as a library.
+#![allow(clippy::unwrap_used, reason = "a failing case is a panic")]
+
+pub mod checks;
+pub mod datagrams;
+pub mod frames;
+mod tools;
+pub mod whole;
+
+use std::net::SocketAddr;
+
+use async_trait::async_trait;
+use gms_core::transport::Transport;
+
+pub use tools::{LONG, SHORT};
+
+/// A kind of transport.
+#[async_trait]
+pub trait Kind: Send + Sync {
+    /// Its type.
+    type Transport: Transport;
+
+    /// Opens one, at an address where another of this kind was closed, or anywhere.
+    async fn open_at(&self, at: Option<SocketAddr>) -> Self::Transport;
+
+    /// Opens one anywhere.
+    async fn open(&self) -> Self::Transport {
+        self.open_at(None).await
+    }
+
+    /// Whether it has watch connections. Default: yes.
+    fn watches(&self) -> bool {
+        true
+    }
+
+    /// With how many others one talks at once in [`whole::many_peers`]. Default 250: each of them may have a thread and
+    /// several descriptors of this one process.
+    fn peers(&self) -> usize {
+        250
+    }
+}
+
+/// Writes the tests of all cases for a kind of transport.
+#[macro_export]
+macro_rules! suite {
+    ($kind:expr) => {
+        $crate::suite!($kind; datagrams: delivery, size_limit, batches, nobody_there);
+        $crate::suite!($kind; frames: order, size, slow_reader, answers, refusal, broken_midway, deadline);
+        $crate::suite!($kind; checks: answered, other_incarnation, refused, accepted_but_silent, given_up, goodbye);
+        $crate::suite!($kind; whole: flood, close_while_busy, many_peers, giving_up_loses_nothing);
+    };
+    ($kind:expr; $group:ident: $($case:ident),+) => {
+        mod $group {
+            use super::*;
+            $(
+                #[tokio::test]
+                async fn $case() {
+                    $crate::$group::$case(&$kind).await;
+                }
+            )+
+        }
+    };
+}

@@ -1,0 +1,115 @@
+//! What the cases share: generous deadlines, and waiting for arrivals.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use gms_core::output::Destination;
+use gms_core::transport::{Incoming, Outgoing, ProbeReply, Transport};
+
+use crate::Kind;
+
+/// Longer than anything takes; only a failing case waits for it.
+pub const LONG: Duration = Duration::from_secs(30);
+/// Time that a case wants to see pass.
+pub const SHORT: Duration = Duration::from_millis(300);
+
+/// Runs `future`, fails the case if it does not end.
+pub(crate) async fn in_time<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LONG, future).await.expect("must end in time")
+}
+
+/// Receives until `count` items are there.
+pub(crate) async fn receive(transport: &impl Transport, count: usize) -> Vec<Incoming> {
+    let mut arrived = Vec::new();
+    in_time(async {
+        while arrived.len() < count {
+            transport.receive(&mut arrived).await.unwrap();
+        }
+    })
+    .await;
+    assert_eq!(arrived.len(), count, "{arrived:?}");
+    arrived
+}
+
+pub(crate) async fn receive_one(transport: &impl Transport) -> Incoming {
+    receive(transport, 1).await.remove(0)
+}
+
+/// Receives and throws away until something fits.
+pub(crate) async fn until(transport: &impl Transport, fits: impl Fn(&Incoming) -> bool) -> Incoming {
+    in_time(async {
+        loop {
+            let mut arrived = Vec::new();
+            transport.receive(&mut arrived).await.unwrap();
+            if let Some(found) = arrived.into_iter().find(&fits) {
+                return found;
+            }
+        }
+    })
+    .await
+}
+
+pub(crate) fn datagram(to: SocketAddr, bytes: impl Into<Bytes>) -> Outgoing {
+    Outgoing { to, bytes: bytes.into() }
+}
+
+pub(crate) fn addr(transport: &impl Transport) -> SocketAddr {
+    transport.endpoint().addr
+}
+
+pub(crate) fn check_addr(transport: &impl Transport) -> SocketAddr {
+    transport.endpoint().check_addr
+}
+
+pub(crate) fn to(transport: &impl Transport) -> Destination {
+    Destination::Address(check_addr(transport))
+}
+
+/// The bytes of whatever arrived.
+pub(crate) fn bytes(incoming: &Incoming) -> &Bytes {
+    match incoming {
+        Incoming::Unreachable { to } => panic!("no bytes came, {to} is unreachable"),
+        Incoming::Datagram { bytes, .. } | Incoming::Frame { bytes, .. } | Incoming::Check { bytes, .. } => {
+            bytes
+        }
+    }
+}
+
+/// Whether it is a datagram of these bytes.
+pub(crate) fn is_datagram(incoming: &Incoming, expected: &[u8]) -> bool {
+    matches!(incoming, Incoming::Datagram { bytes, .. } if bytes == expected)
+}
+
+/// An address where nobody is any more.
+pub(crate) async fn nobody(kind: &impl Kind) -> SocketAddr {
+    let transport = kind.open().await;
+    let at = check_addr(&transport);
+    in_time(transport.close()).await;
+    at
+}
+
+/// Asks `two`, which answers with `answer`.
+pub(crate) async fn ask(one: &impl Transport, two: &impl Transport, answer: &'static str) -> ProbeReply {
+    let answering = async {
+        let asked = until(two, |i| matches!(i, Incoming::Check { bytes, .. } if bytes == "who?")).await;
+        let Incoming::Check { handle, .. } = asked else { unreachable!() };
+        two.answer_check(handle, answer.into()).await;
+    };
+    let probe = one.probe(check_addr(two), "who?".into(), LONG);
+    in_time(async {
+        let (reply, ()) = tokio::join!(probe, answering);
+        reply
+    })
+    .await
+}
+
+/// Shows that `two` still does everything, with `one`.
+pub(crate) async fn works(one: &impl Transport, two: &impl Transport) {
+    in_time(one.send_frame(to(two), "works".into(), LONG)).await.unwrap();
+    until(two, |i| matches!(i, Incoming::Frame { bytes, .. } if bytes == "works")).await;
+    one.send(&mut vec![datagram(addr(two), "works")]).await.unwrap();
+    until(two, |i| is_datagram(i, b"works")).await;
+    assert_eq!(ask(one, two, "works").await, ProbeReply::Answer("works".into()));
+}

@@ -1,0 +1,275 @@
+//! One connection that is kept: reading from it, writing frames to it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use gms_core::Timestamp;
+use gms_core::input::{ReplyHandle, SendFailure};
+use gms_core::message::{DATAGRAM_BYTES_MAX, FRAME_BYTES_MAX};
+use gms_core::runtime::clock;
+use gms_core::transport::Incoming;
+use gms_net::frames::Assembler;
+use quinn::{Connection, ConnectionError, ReadError, RecvStream, SendStream, VarInt, WriteError};
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
+
+use crate::end::{CloseCode, LinkEnd};
+use crate::outbox::{Outbox, Queued};
+use crate::shared::Shared;
+
+/// First byte of a stream that carries frames.
+const LEAD_FRAMES: u8 = b'F';
+/// First byte of a stream that carries one datagram, which is too large for a packet.
+const LEAD_DATAGRAM: u8 = b'D';
+/// Bytes asked from a stream at a time.
+const READ_BYTES: usize = 64 << 10;
+
+/// A connection that is kept.
+#[derive(Debug)]
+pub(crate) struct Link {
+    /// Never used twice.
+    pub(crate) serial: u64,
+    pub(crate) connection: Connection,
+    /// The other side, canonical.
+    pub(crate) peer: std::net::SocketAddr,
+    /// Whether this side made it.
+    pub(crate) dialled: bool,
+    pub(crate) since: Timestamp,
+    /// Which of two connections stays: both sides know the same number, and nobody else does.
+    pub(crate) rank: [u8; 16],
+    pub(crate) outbox: Outbox,
+    /// It brought something whole.
+    proven: AtomicBool,
+    /// It has been replaced; wakes the task that closes it after a while.
+    pub(crate) retired: Notify,
+    /// It makes room for another.
+    pub(crate) cut: Arc<Notify>,
+    end: watch::Sender<Option<LinkEnd>>,
+}
+
+impl Link {
+    pub(crate) fn new(serial: u64, connection: Connection, dialled: bool, cut: Arc<Notify>) -> Self {
+        let mut rank = [0; 16];
+        if connection.export_keying_material(&mut rank, b"gms link", b"").is_err() {
+            tracing::debug!("a connection has no rank");
+        }
+        Self {
+            serial,
+            peer: gms_core::member::canonical(connection.remote_address()),
+            connection,
+            dialled,
+            since: clock::now(),
+            rank,
+            outbox: Outbox::default(),
+            proven: AtomicBool::new(dialled),
+            retired: Notify::new(),
+            cut,
+            end: watch::Sender::new(None),
+        }
+    }
+
+    /// Says how it ended to those who watch; the first word stays.
+    pub(crate) fn set_end(&self, end: LinkEnd) {
+        self.end.send_if_modified(|known| {
+            let is_first = known.is_none();
+            known.get_or_insert(end);
+            is_first
+        });
+    }
+
+    /// Waits until it ends.
+    pub(crate) async fn ended(&self) -> LinkEnd {
+        let mut end = self.end.subscribe();
+        match end.wait_for(Option::is_some).await {
+            Ok(end) => end.unwrap_or(LinkEnd::Broken),
+            Err(_) => LinkEnd::Broken,
+        }
+    }
+
+    /// Notes that it brought something whole.
+    fn prove(&self, shared: &Shared) {
+        if !self.proven.swap(true, Ordering::Relaxed) {
+            shared.prove(self.peer.ip(), self.serial);
+        }
+    }
+}
+
+/// Reads until the connection is over; returns why.
+pub(crate) async fn read(shared: &Arc<Shared>, link: &Arc<Link>) -> ConnectionError {
+    let mut is_retired = false;
+    loop {
+        tokio::select! {
+            datagram = link.connection.read_datagram() => match datagram {
+                Ok(bytes) => {
+                    link.prove(shared);
+                    deliver_datagram(shared, link, bytes);
+                }
+                Err(error) => return error,
+            },
+            stream = link.connection.accept_uni() => match stream {
+                Ok(stream) => {
+                    tokio::spawn(read_stream(Arc::clone(shared), Arc::clone(link), stream));
+                }
+                Err(error) => return error,
+            },
+            () = link.retired.notified(), if !is_retired => {
+                is_retired = true;
+                let (shared, link) = (Arc::clone(shared), Arc::clone(link));
+                tokio::spawn(async move { close_retired(&shared, &link).await });
+            }
+            () = link.cut.notified() => {
+                link.connection.close(CloseCode::Cut.code(), b"");
+            }
+        }
+    }
+}
+
+/// The side that made a connection closes it once it is replaced and nothing is under way.
+async fn close_retired(shared: &Shared, link: &Link) {
+    tokio::time::sleep(crate::limits::RETIRED_FOR).await;
+    if !shared.is_in_use(link) {
+        link.connection.close(CloseCode::Replaced.code(), b"");
+    }
+}
+
+//= docs/protocol.md#fd-1
+fn deliver_datagram(shared: &Shared, link: &Link, bytes: Bytes) {
+    let received_at = clock::now();
+    shared.counters.datagrams_received.add(1);
+    shared.counters.datagram_bytes_received.add(bytes.len());
+    if bytes.len() > DATAGRAM_BYTES_MAX || shared.inbox.room().datagrams == 0 {
+        shared.counters.datagrams_dropped.add(1);
+        return;
+    }
+    // Copied: what comes from quinn keeps the whole packet alive, and with offload many packets.
+    let bytes = Bytes::copy_from_slice(&bytes);
+    shared.inbox.deliver(&mut vec![Incoming::Datagram { from: link.peer, received_at, bytes }], false);
+}
+
+async fn read_stream(shared: Arc<Shared>, link: Arc<Link>, mut stream: RecvStream) {
+    let mut lead = [0];
+    let first = timeout(shared.limits.half_frame, stream.read_exact(&mut lead)).await;
+    match (first, lead[0]) {
+        (Ok(Ok(())), LEAD_FRAMES) => read_frames(&shared, &link, stream).await,
+        (Ok(Ok(())), LEAD_DATAGRAM) => {
+            let whole = timeout(shared.limits.half_frame, stream.read_to_end(DATAGRAM_BYTES_MAX)).await;
+            match whole {
+                Ok(Ok(bytes)) => deliver_datagram(&shared, &link, bytes.into()),
+                _ => shared.counters.datagrams_dropped.add(1),
+            }
+        }
+        (Ok(Ok(())), _) => cut(&shared, &link),
+        // Given up before it said what it was for.
+        _ => {}
+    }
+}
+
+/// The peer sent what no peer sends.
+fn cut(shared: &Shared, link: &Link) {
+    shared.counters.frames_dropped.add(1);
+    shared.counters.connections_cut.add(1);
+    link.connection.close(CloseCode::Cut.code(), b"malformed");
+}
+
+/// Reads frames until the stream ends; a part of one is never delivered.
+//= docs/protocol.md#wr-1
+async fn read_frames(shared: &Shared, link: &Link, mut stream: RecvStream) {
+    let mut reader = Assembler::new(FRAME_BYTES_MAX);
+    let mut begun_at: Option<Timestamp> = None;
+    loop {
+        loop {
+            match reader.next_frame() {
+                Ok(Some(bytes)) => {
+                    begun_at = None;
+                    link.prove(shared);
+                    shared.counters.frames_received.add(1);
+                    let (from, reply) = (link.peer, ReplyHandle(link.serial));
+                    shared.room_for_frame().await;
+                    let received_at = clock::now();
+                    let frame = Incoming::Frame { from, reply, received_at, bytes };
+                    shared.inbox.deliver(&mut vec![frame], false);
+                }
+                Ok(None) => break,
+                Err(_) => return cut(shared, link),
+            }
+        }
+        let waits_for = match reader.is_empty() {
+            true => Duration::MAX,
+            false => {
+                let begun = *begun_at.get_or_insert_with(clock::now);
+                (begun + shared.limits.half_frame).since(clock::now())
+            }
+        };
+        let chunk = match timeout(waits_for, stream.read_chunk(READ_BYTES, true)).await {
+            Ok(Ok(Some(chunk))) => chunk,
+            Ok(Ok(None) | Err(ReadError::Reset(_) | ReadError::ConnectionLost(_))) => {
+                if !reader.is_empty() {
+                    shared.counters.frames_dropped.add(1);
+                }
+                return;
+            }
+            _ => return cut(shared, link),
+        };
+        reader.extend(&chunk.bytes);
+    }
+}
+
+/// Writes frames until the connection is over. The frame that was begun then is lost.
+pub(crate) async fn write(shared: Arc<Shared>, link: Arc<Link>) {
+    let mut stream = None;
+    loop {
+        let frame = tokio::select! {
+            frame = link.outbox.next() => frame,
+            _ = link.connection.closed() => return,
+        };
+        let time_left = frame.deadline.since(clock::now());
+        let written = timeout(time_left, write_frame(&link, &mut stream, &frame)).await;
+        match written {
+            Ok(Ok(())) => {
+                shared.counters.frames_sent.add(1);
+                frame.settle(Ok(()));
+            }
+            Ok(Err(_)) if link.connection.close_reason().is_none() => {
+                // The other side wants no more of this stream.
+                stream = None;
+                frame.settle(Err(SendFailure::Broken));
+            }
+            Ok(Err(_)) => return frame.settle(Err(SendFailure::Broken)),
+            Err(_) => {
+                // Half a frame can't be taken back, but its stream can.
+                if let Some(mut begun) = stream.take() {
+                    shared.counters.connections_cut.add(1);
+                    let _ = begun.reset(VarInt::from_u32(0));
+                }
+                frame.settle(Err(SendFailure::TimedOut));
+            }
+        }
+    }
+}
+
+async fn write_frame(link: &Link, stream: &mut Option<SendStream>, frame: &Queued) -> Result<(), WriteError> {
+    if stream.is_none() {
+        let mut fresh = link.connection.open_uni().await?;
+        // Behind what is urgent: datagrams do not wait for it in any case.
+        fresh.write_all(&[LEAD_FRAMES]).await?;
+        *stream = Some(fresh);
+    }
+    let Some(stream) = stream else { return Ok(()) };
+    stream.write_all(&frame.head).await?;
+    stream.write_chunk(frame.bytes.clone()).await
+}
+
+/// Sends a datagram that is too large for a packet over a stream of its own.
+pub(crate) async fn write_datagram(link: Arc<Link>, bytes: Bytes) {
+    let written = async {
+        let mut stream = link.connection.open_uni().await?;
+        stream.write_all(&[LEAD_DATAGRAM]).await?;
+        stream.write_chunk(bytes).await?;
+        Ok::<_, WriteError>(stream.finish())
+    };
+    if let Err(error) = written.await {
+        tracing::trace!(%error, "a large datagram was lost");
+    }
+}

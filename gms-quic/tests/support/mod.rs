@@ -1,0 +1,155 @@
+//! What the tests of the transport share: generous deadlines, and waiting for arrivals.
+// Each test binary uses a part, and clippy knows this file for no test.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of this")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use gms_core::output::Destination;
+use gms_core::transport::{Incoming, Outgoing, ProbeReply, Transport};
+use gms_quic::certs::{self, Pem, Validity};
+use gms_quic::{Identity, Limits, QuicTransport, TlsFiles};
+
+/// Longer than anything takes; only a failing test waits for it.
+pub const LONG: Duration = Duration::from_secs(30);
+/// Time that a test wants to see pass.
+pub const SHORT: Duration = Duration::from_millis(300);
+/// The cluster of all tests.
+pub const CLUSTER: &str = "orders";
+
+pub async fn open() -> QuicTransport {
+    QuicTransport::bind(CLUSTER, "127.0.0.1:0").await.unwrap()
+}
+
+pub async fn open_with(change: impl FnOnce(&mut Limits)) -> QuicTransport {
+    let mut limits = Limits::default();
+    change(&mut limits);
+    QuicTransport::builder(CLUSTER).limits(limits).bind("127.0.0.1:0").await.unwrap()
+}
+
+/// Runs `future`, fails the test if it does not end.
+pub async fn in_time<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LONG, future).await.expect("must end in time")
+}
+
+/// Receives until `count` items are there.
+pub async fn receive(transport: &impl Transport, count: usize) -> Vec<Incoming> {
+    let mut arrived = Vec::new();
+    in_time(async {
+        while arrived.len() < count {
+            transport.receive(&mut arrived).await.unwrap();
+        }
+    })
+    .await;
+    assert_eq!(arrived.len(), count, "{arrived:?}");
+    arrived
+}
+
+pub async fn receive_one(transport: &impl Transport) -> Incoming {
+    receive(transport, 1).await.remove(0)
+}
+
+pub fn datagram(to: SocketAddr, bytes: impl Into<Bytes>) -> Outgoing {
+    Outgoing { to, bytes: bytes.into() }
+}
+
+pub fn addr(transport: &impl Transport) -> SocketAddr {
+    transport.endpoint().addr
+}
+
+pub fn to(transport: &impl Transport) -> Destination {
+    Destination::Address(transport.endpoint().check_addr)
+}
+
+/// The bytes of whatever arrived.
+pub fn bytes(incoming: &Incoming) -> &Bytes {
+    match incoming {
+        Incoming::Unreachable { to } => panic!("no bytes came, {to} is unreachable"),
+        Incoming::Datagram { bytes, .. } | Incoming::Frame { bytes, .. } | Incoming::Check { bytes, .. } => {
+            bytes
+        }
+    }
+}
+
+/// An address where nobody listens.
+pub async fn nobody() -> SocketAddr {
+    let transport = open().await;
+    let addr = addr(&transport);
+    in_time(transport.close()).await;
+    addr
+}
+
+/// Receives and throws away until something fits.
+pub async fn until(transport: &impl Transport, fits: impl Fn(&Incoming) -> bool) -> Incoming {
+    in_time(async {
+        loop {
+            let mut arrived = Vec::new();
+            transport.receive(&mut arrived).await.unwrap();
+            if let Some(found) = arrived.into_iter().find(&fits) {
+                return found;
+            }
+        }
+    })
+    .await
+}
+
+/// Shows that `two` does everything with `one`: datagrams, frames, checks.
+pub async fn works_with(one: &impl Transport, two: &impl Transport) {
+    in_time(one.send_frame(to(two), "f".into(), LONG)).await.unwrap();
+    until(two, |i| matches!(i, Incoming::Frame { bytes, .. } if *bytes == "f")).await;
+    one.send(&mut vec![datagram(addr(two), "d")]).await.unwrap();
+    until(two, |i| matches!(i, Incoming::Datagram { from, .. } if *from == addr(one))).await;
+    assert_eq!(ask(one, two, "c").await, ProbeReply::Answer("a".into()));
+}
+
+/// Asks `two`, which answers `a`.
+pub async fn ask(one: &impl Transport, two: &impl Transport, question: &'static str) -> ProbeReply {
+    let answering = async {
+        let asked = until(two, |i| matches!(i, Incoming::Check { bytes, .. } if bytes == question)).await;
+        let Incoming::Check { handle, .. } = asked else { unreachable!() };
+        two.answer_check(handle, "a".into()).await;
+    };
+    let probe = one.probe(two.endpoint().check_addr, question.into(), LONG);
+    in_time(async {
+        tokio::select! {
+            reply = probe => reply,
+            () = async { answering.await; std::future::pending().await } => unreachable!(),
+        }
+    })
+    .await
+}
+
+/// Shows that a transport still does everything.
+pub async fn works(transport: &impl Transport) {
+    works_with(&open().await, transport).await;
+}
+
+/// Valid for a day.
+pub fn valid() -> Validity {
+    Validity::for_next(Duration::from_secs(86_400))
+}
+
+/// A CA.
+pub fn authority() -> Pem {
+    certs::authority("CA of a test", valid()).unwrap()
+}
+
+/// Writes a member's certificate and key, and a CA's certificate.
+pub fn write(dir: &Path, member: &Pem, ca: &Pem) -> TlsFiles {
+    let files = TlsFiles { cert: dir.join("m.pem"), key: dir.join("m.key"), ca: dir.join("ca.pem") };
+    std::fs::write(&files.cert, &member.cert).unwrap();
+    std::fs::write(&files.key, &member.key).unwrap();
+    std::fs::write(&files.ca, &ca.cert).unwrap();
+    files
+}
+
+/// A transport of `cluster` with a certificate for `named`, signed by `ca`, which trusts `ca`.
+pub async fn open_certified(dir: &Path, ca: &Pem, cluster: &str, named: &str) -> QuicTransport {
+    let member = certs::member(ca, named, "m", valid()).unwrap();
+    let identity = Identity::Files(write(dir, &member, ca));
+    QuicTransport::builder(cluster).identity(identity).bind("127.0.0.1:0").await.unwrap()
+}
