@@ -24,8 +24,13 @@ use crate::shared::Shared;
 pub(crate) async fn dial(shared: Arc<Shared>, to: SocketAddr, refused: Arc<Notify>) {
     let made = async {
         let connecting = shared.connect(to, shared.tls().link.clone())?;
+        let let_in = async {
+            let connection = connecting.await?;
+            link::hear_welcome(&connection).await?;
+            Ok(connection)
+        };
         tokio::select! {
-            made = timeout(shared.limits.connect, connecting) => match made {
+            made = timeout(shared.limits.connect, let_in) => match made {
                 Ok(made) => made.map_err(|error| {
                     report::failed(&shared, to, &error);
                     end::dial_failure(&error)
@@ -133,6 +138,7 @@ async fn take_in(shared: &Arc<Shared>, incoming: quinn::Incoming, serial: u64, c
         }
         connection.close(CloseCode::Finished.code(), b"");
     } else {
+        link::say_welcome(&connection).await;
         let link = Link::new(serial, connection, false, Arc::clone(cut));
         serve(shared, Arc::new(link)).await;
     }

@@ -21,6 +21,8 @@ use crate::shared::Shared;
 
 /// First byte of a stream that carries frames.
 const LEAD_FRAMES: u8 = b'F';
+/// The one byte of the first stream of whoever let the other side in.
+const LEAD_WELCOME: u8 = b'H';
 /// First byte of a stream that carries one datagram, which is too large for a packet.
 const LEAD_DATAGRAM: u8 = b'D';
 /// Bytes asked from a stream at a time.
@@ -94,6 +96,28 @@ impl Link {
             shared.prove(self.peer.ip(), self.serial);
         }
     }
+}
+
+/// Says that the other side is let in.
+pub(crate) async fn say_welcome(connection: &Connection) {
+    // Where it fails the connection is over, and whoever reads from it hears why.
+    if let Ok(mut stream) = connection.open_uni().await {
+        let _ = stream.write_all(&[LEAD_WELCOME]).await;
+        let _ = stream.finish();
+    }
+}
+
+/// Waits until the other side has let this one in. In TLS 1.3 the client is done before the server has looked at its
+/// certificate: what is sent before might never be read.
+pub(crate) async fn hear_welcome(connection: &Connection) -> Result<(), ConnectionError> {
+    let mut stream = connection.accept_uni().await?;
+    let mut said = [0];
+    let is_welcome = stream.read_exact(&mut said).await.is_ok() && said[0] == LEAD_WELCOME;
+    if is_welcome {
+        return Ok(());
+    }
+    connection.close(CloseCode::Cut.code(), b"no welcome");
+    Err(connection.close_reason().unwrap_or(ConnectionError::Reset))
 }
 
 /// Reads until the connection is over; returns why.

@@ -25,6 +25,14 @@ fn a_killed_member_is_out_of_every_survivors_view() {
 }
 
 #[test]
+fn so_it_is_over_quic_and_a_coordinator_too() {
+    for more in [&[][..], &["--coordinator", "--quic-watch", "tcp"]] {
+        let report = report(&[&["--transport", "quic"], more].concat());
+        assert_eq!((&report["ok"], &report["transport"]), (&true.into(), &"quic".into()), "{report}");
+    }
+}
+
+#[test]
 fn a_stopped_coordinator_is_out_and_comes_back() {
     let report = report(&["--members", "3", "--fault", "stop", "--coordinator"]);
     let run = &report["runs"][0];

@@ -7,5 +7,6 @@ mod bad_input;
 mod clients;
 mod cluster;
 mod demo;
+mod quic;
 mod simulate;
 mod support;

@@ -95,7 +95,10 @@ impl Member {
     pub(crate) fn start_at(name: &str, bind: &str, join: &[&str], more: &[&str]) -> Self {
         let join = join.join(",");
         let mut args = vec!["run", "--name", name, "--bind", bind, "--http", "127.0.0.1:0", "--json"];
-        args.extend(["--member-timeout", MEMBER_TIMEOUT, "--log", "warn"]);
+        args.extend(["--member-timeout", MEMBER_TIMEOUT]);
+        if !more.contains(&"--log") {
+            args.extend(["--log", "warn"]);
+        }
         if !join.is_empty() {
             args.extend(["--join", &join]);
         }
