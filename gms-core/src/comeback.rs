@@ -18,6 +18,11 @@ const FIRST_LONG_WAIT: u32 = 12;
 const LONG_WAIT_MAX: u32 = 60;
 /// Returns that did not last, beyond which counting them changes nothing.
 const SHORT_MAX: u32 = 8;
+/// How often in a row an id that may have been used is drawn anew.
+const DRAWS_MAX: u32 = 30;
+/// Waits between such draws: none before the first, then from the one to the other.
+const DRAW_AFTER_MIN: Duration = Duration::from_millis(50);
+const DRAW_AFTER_MAX: Duration = Duration::from_secs(1);
 
 /// The waits of one process, over all its incarnations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,12 +37,14 @@ pub struct Comeback {
     back_since: Option<Timestamp>,
     /// Whether it gives, or gave, way to an older cluster.
     gave_way: bool,
+    /// Incarnations in a row that were refused for their ids.
+    draws: u32,
 }
 
 impl Comeback {
     /// A process that was never excluded.
     pub const fn new() -> Self {
-        Self { tries: 0, short: 0, is_out: false, back_since: None, gave_way: false }
+        Self { tries: 0, short: 0, is_out: false, back_since: None, gave_way: false, draws: 0 }
     }
 
     /// Whether the process was excluded and is in no view since.
@@ -48,10 +55,24 @@ impl Comeback {
     /// A view contains the process. Returns whether that is a return after an exclusion.
     pub const fn joined(&mut self, now: Timestamp) -> bool {
         self.tries = 0;
+        self.draws = 0;
         if self.is_out && !std::mem::replace(&mut self.gave_way, false) {
             self.back_since = Some(now);
         }
         std::mem::replace(&mut self.is_out, false)
+    }
+
+    /// An incarnation was refused for its id: how long to wait before the next one begins, with another. `None` once that was so
+    /// too often.
+    //= docs/protocol.md#vw-11
+    pub fn id_in_use(&mut self) -> Option<Duration> {
+        let wait = match self.draws {
+            0 => Duration::ZERO,
+            n if n < DRAWS_MAX => DRAW_AFTER_MIN.saturating_mul(1 << n.min(8)).min(DRAW_AFTER_MAX),
+            _ => return None,
+        };
+        self.draws += 1;
+        Some(wait)
     }
 
     /// The exclusion to come is no sign of trouble: a founder of its own gives way to an older cluster.
@@ -136,6 +157,18 @@ mod tests {
     #[test]
     fn a_first_membership_counts_as_lasting_however_short() {
         assert!(waits(Duration::ZERO, 1)[0] <= Duration::from_secs(2));
+    }
+
+    //= docs/protocol.md#vw-11
+    #[test]
+    fn an_id_in_use_is_drawn_anew_at_once_then_ever_later_but_not_for_ever() {
+        let mut comeback = Comeback::new();
+        let waits: Vec<Duration> = std::iter::from_fn(|| comeback.id_in_use()).collect();
+        let millis: Vec<u128> = waits.iter().map(Duration::as_millis).collect();
+        assert_eq!(millis[..6], [0, 100, 200, 400, 800, 1_000]);
+        assert_eq!(millis.len(), 30);
+        comeback.joined(Timestamp::ZERO);
+        assert_eq!(comeback.id_in_use(), Some(Duration::ZERO));
     }
 
     #[test]

@@ -205,7 +205,8 @@ fn a_list_that_announces_more_than_follows_is_refused() {
 fn lists_that_take_far_more_memory_than_bytes_are_refused() {
     let mut member = crate::testing::member(1);
     member.tags = vec![(String::new(), String::new()); 2_000_000];
-    let body = FrameBody::Join { cluster_name: "c".into(), member, timing: Default::default() };
+    let body =
+        FrameBody::Join { cluster_name: "c".into(), member, timing: Default::default(), asked_in: ViewId(0) };
     let bytes = encoded_frame(&Frame { head: head(), body });
     assert_eq!(decode_frame(&bytes), Err(DecodeError::TooMuchMemory));
 }
