@@ -100,7 +100,7 @@ fn steps_are_written_as_documented() {
             cluster_name: "c".into(),
             member: m2,
             timing: Default::default(),
-            asked_in: gms_core::view::ViewId(0),
+            asked_in: ViewId(0),
         },
     };
     let written = lines(&[
