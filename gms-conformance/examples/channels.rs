@@ -69,9 +69,7 @@ impl Transport for Channels {
     async fn receive(&self, into: &mut Vec<Incoming>) -> Result<(), TransportError> {
         let mut inbox = self.inbox.lock().await;
         into.push(inbox.recv().await.ok_or(TransportError::Closed)?);
-        while let Ok(more) = inbox.try_recv() {
-            into.push(more);
-        }
+        into.extend(std::iter::from_fn(|| inbox.try_recv().ok()));
         Ok(())
     }
 
@@ -101,8 +99,7 @@ impl Transport for Channels {
         let (told, answer) = oneshot::channel();
         lock(&self.hub).checks.insert(number, told);
         let check = Incoming::Check { from: self.addr, handle: CheckHandle(number), bytes: question };
-        let asked = self.put(to, check);
-        let reply = match asked {
+        let reply = match self.put(to, check) {
             Ok(()) => timeout(deadline, answer)
                 .await
                 .map_or(ProbeReply::TimedOut, |answer| answer.map_or(ProbeReply::Reset, ProbeReply::Answer)),
@@ -133,8 +130,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let hub = Arc::new(Mutex::new(Hub::default()));
     let mut members = Vec::new();
     for port in 1..=3 {
-        let builder = Gms::builder("channels").name(format!("m{port}"));
-        let builder = builder.join((port > 1).then_some("127.0.0.1:1"));
+        let seeds = (port > 1).then_some("127.0.0.1:1");
+        let builder = Gms::builder("channels").name(format!("m{port}")).join(seeds);
         let (gms, events) = builder.start(Channels::bind(&hub, port)).await?;
         gms.joined().await?;
         members.push((gms, events));

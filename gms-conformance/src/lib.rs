@@ -21,7 +21,8 @@
 pub mod checks;
 pub mod datagrams;
 pub mod frames;
-mod tools;
+pub mod tools;
+pub mod victim;
 pub mod whole;
 
 use std::net::SocketAddr;

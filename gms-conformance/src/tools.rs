@@ -1,4 +1,6 @@
-//! What the cases share: generous deadlines, and waiting for arrivals.
+//! What the cases share, and a transport's own tests may use: generous deadlines, and waiting for arrivals.
+//!
+//! All of these fail the test, by a panic, where what they wait for does not come.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -16,12 +18,12 @@ pub const LONG: Duration = Duration::from_secs(30);
 pub const SHORT: Duration = Duration::from_millis(300);
 
 /// Runs `future`, fails the case if it does not end.
-pub(crate) async fn in_time<T>(future: impl Future<Output = T>) -> T {
+pub async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(LONG, future).await.expect("must end in time")
 }
 
 /// Receives until `count` items are there.
-pub(crate) async fn receive(transport: &impl Transport, count: usize) -> Vec<Incoming> {
+pub async fn receive(transport: &impl Transport, count: usize) -> Vec<Incoming> {
     let mut arrived = Vec::new();
     in_time(async {
         while arrived.len() < count {
@@ -33,12 +35,13 @@ pub(crate) async fn receive(transport: &impl Transport, count: usize) -> Vec<Inc
     arrived
 }
 
-pub(crate) async fn receive_one(transport: &impl Transport) -> Incoming {
+/// Receives one item, and no more.
+pub async fn receive_one(transport: &impl Transport) -> Incoming {
     receive(transport, 1).await.remove(0)
 }
 
 /// Receives and throws away until something fits.
-pub(crate) async fn until(transport: &impl Transport, fits: impl Fn(&Incoming) -> bool) -> Incoming {
+pub async fn until(transport: &impl Transport, fits: impl Fn(&Incoming) -> bool) -> Incoming {
     in_time(async {
         loop {
             let mut arrived = Vec::new();
@@ -51,24 +54,28 @@ pub(crate) async fn until(transport: &impl Transport, fits: impl Fn(&Incoming) -
     .await
 }
 
-pub(crate) fn datagram(to: SocketAddr, bytes: impl Into<Bytes>) -> Outgoing {
+/// A datagram of these bytes.
+pub fn datagram(to: SocketAddr, bytes: impl Into<Bytes>) -> Outgoing {
     Outgoing { to, bytes: bytes.into() }
 }
 
-pub(crate) fn addr(transport: &impl Transport) -> SocketAddr {
+/// Where datagrams to it go.
+pub fn addr(transport: &impl Transport) -> SocketAddr {
     transport.endpoint().addr
 }
 
-pub(crate) fn check_addr(transport: &impl Transport) -> SocketAddr {
+/// Where frames and checks to it go.
+pub fn check_addr(transport: &impl Transport) -> SocketAddr {
     transport.endpoint().check_addr
 }
 
-pub(crate) fn to(transport: &impl Transport) -> Destination {
+/// The destination of frames to it.
+pub fn to(transport: &impl Transport) -> Destination {
     Destination::Address(check_addr(transport))
 }
 
 /// The bytes of whatever arrived.
-pub(crate) fn bytes(incoming: &Incoming) -> &Bytes {
+pub fn bytes(incoming: &Incoming) -> &Bytes {
     match incoming {
         Incoming::Unreachable { to } => panic!("no bytes came, {to} is unreachable"),
         Incoming::Datagram { bytes, .. } | Incoming::Frame { bytes, .. } | Incoming::Check { bytes, .. } => {

@@ -75,6 +75,29 @@ pub enum WatchEnd {
     Failed,
 }
 
+/// Why a member does not look at what a message says, although it was understood.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum DropCause {
+    /// It carries another cluster's id, or none where one is needed.
+    OtherCluster,
+    /// It is meant for another member, or for an earlier run of this process, or speaks in this member's own name.
+    OtherRecipient,
+    /// A datagram that was overtaken by a newer one of its sender, or came twice.
+    OldNumber,
+}
+
+impl DropCause {
+    /// Its name in counters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OtherCluster => "other_cluster",
+            Self::OtherRecipient => "other_recipient",
+            Self::OldNumber => "old_number",
+        }
+    }
+}
+
 /// One thing that happened outside.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Input {

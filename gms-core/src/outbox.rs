@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::event::Event;
-use crate::input::{CheckHandle, CommandToken, ReplyHandle};
+use crate::input::{CheckHandle, CommandToken, DropCause, ReplyHandle};
 use crate::member::{MemberId, ShortId};
 use crate::message::{CheckAnswer, DatagramBody, FrameBody};
 use crate::output::{CheckTarget, CommandResult, Destination, FrameToken, ProbeId, WatchId};
@@ -48,6 +48,8 @@ pub(crate) struct Outbox {
     last_probe: u64,
     last_watch: u64,
     last_token: u64,
+    /// Why the message of this call is not looked at.
+    dropped: Option<DropCause>,
 }
 
 impl Outbox {
@@ -120,6 +122,21 @@ impl Outbox {
     /// A command's result.
     pub(crate) fn command_done(&mut self, token: CommandToken, result: CommandResult) {
         self.actions.push_back(Action::CommandDone { token, result });
+    }
+
+    /// The message that is being handled is not looked at.
+    pub(crate) const fn drop_message(&mut self, cause: DropCause) {
+        self.dropped = Some(cause);
+    }
+
+    /// Why the message that came last was not looked at, since this was forgotten.
+    pub(crate) const fn dropped(&self) -> Option<DropCause> {
+        self.dropped
+    }
+
+    /// Forgets why a message was not looked at.
+    pub(crate) const fn forget_dropped(&mut self) {
+        self.dropped = None;
     }
 
     /// The next action.

@@ -105,6 +105,12 @@ faults! {
     NoWaitAfterGap,
     /// vw-23: nobody says that a view is half done.
     UnfinishedUnsaid,
+    /// lv-1: who has lost all hubs sends its heartbeats to nobody else.
+    HublessReachNoFurther,
+    /// lv-2: how long a hub is quorate, as its heads say it, is not looked at.
+    QuorateForIgnored,
+    /// lv-3: the fence of one hub is enough.
+    OneHubIsEnough,
 }
 
 /// Whether this fault is planted: never, without the feature.

@@ -148,6 +148,18 @@ fn a_second_live_process_of_the_same_name_is_refused() {
 }
 
 #[test]
+//= docs/protocol.md#vw-11
+fn a_process_that_comes_back_at_once_on_another_port_has_its_name_again() {
+    for seed in 0..5 {
+        let mut world = World::with_members(seed, 4);
+        world.kill(2);
+        let back = world.start_with(10, |_, member| member.name = "m2".into());
+        assert!(world.run_until(2 * SECOND, |w| w.all_in_one_view(4)), "seed {seed}: {}", world.describe());
+        assert!(!world.processes[back].node.is_stopped(), "seed {seed}");
+    }
+}
+
+#[test]
 fn after_a_leave_or_a_death_the_name_is_free_at_once() {
     let mut world = World::with_members(1, 4);
     world.command(3, Command::Leave);

@@ -341,6 +341,8 @@ fn nothing_speaks_of_how_or_where_the_text_was_made() {
     let paths = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
     let found = text_files().flat_map(|file| {
         let lower = file.text.to_lowercase().replace(concat!("user-ag", "ent"), "");
+        // A command of serf's program, which has no other name.
+        let lower = lower.replace(concat!("\"serf\", \"ag", "ent\""), "");
         let mut found = hits(&file.name, &lower, &banned);
         found.extend(lines_with(&file.name, &lower, &paths));
         found

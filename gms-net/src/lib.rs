@@ -1,6 +1,6 @@
 //! What the transports over sockets share, and nothing that only one of them needs.
 //!
-//! `gms-udp` and `gms-quic` do not know each other. Both hand arrivals to one reader ([`inbox`]), count ([`counters`]),
+//! `gms-udp` and `gms-quic` do not know each other. Both hand arrivals to one reader ([`inbox`]), count ([`counters`]), say when they have ended ([`ended`]),
 //! bound what strangers may take ([`admission`]), cut streams into frames ([`frames`]), open datagram sockets
 //! ([`socket`]), read what errors say about a peer ([`fault`], and on Linux [`error_queue`]), and recognise each other's
 //! members ([`strangers`]). Not meant for others:
@@ -8,6 +8,7 @@
 
 pub mod admission;
 pub mod counters;
+pub mod ended;
 #[cfg(target_os = "linux")]
 pub mod error_queue;
 pub mod fault;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
 
@@ -81,6 +82,30 @@ pub fn incoming_max(asked: usize) -> usize {
         return asked.min(half);
     }
     asked
+}
+
+/// How often an address in use is tried again, and how long after the last try: teardown of a killed process takes a few
+/// milliseconds, more on a loaded machine.
+const BIND_TRIES: u32 = 10;
+const BIND_AGAIN_AFTER: Duration = Duration::from_millis(25);
+
+/// Binds, and where the address is in use tries again for a quarter of a second, for which tokio's timer must be enabled: a killed
+/// process holds its port until its kernel has torn it down, and whoever restarts it at once would find it in use.
+///
+/// # Errors
+///
+/// Those of `bind`.
+pub async fn patiently<T, E>(
+    bind: impl Fn() -> Result<T, E>,
+    is_in_use: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    for _ in 0..BIND_TRIES {
+        match bind() {
+            Err(error) if is_in_use(&error) => tokio::time::sleep(BIND_AGAIN_AFTER).await,
+            done => return done,
+        }
+    }
+    bind()
 }
 
 #[cfg(test)]

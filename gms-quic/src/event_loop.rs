@@ -88,6 +88,6 @@ impl Drop for Ending {
         if std::thread::panicking() {
             drop(self.0.let_go(TransportError::Failed("the transport's thread panicked".into())));
         }
-        self.0.life.set_ended();
+        self.0.life.ended.set();
     }
 }

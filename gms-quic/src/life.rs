@@ -1,11 +1,9 @@
 //! How the transport's thread is told to end, and how everybody hears that it did.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
 
+use gms_net::ended::Ended;
 use tokio::sync::{Notify, watch};
-
-use crate::limits::DROP_WAIT_MAX;
 
 /// Where the thread stands.
 #[derive(Debug)]
@@ -14,9 +12,7 @@ pub(crate) struct Life {
     close: Notify,
     /// Whether those who watch are to be told that this process closes in order.
     goodbye: watch::Sender<bool>,
-    ended: Mutex<bool>,
-    ended_signal: Condvar,
-    ended_notify: Notify,
+    pub(crate) ended: Ended,
 }
 
 impl Life {
@@ -25,9 +21,7 @@ impl Life {
             closing: AtomicBool::new(false),
             close: Notify::new(),
             goodbye: watch::Sender::new(false),
-            ended: Mutex::new(false),
-            ended_signal: Condvar::new(),
-            ended_notify: Notify::new(),
+            ended: Ended::default(),
         }
     }
 
@@ -58,30 +52,5 @@ impl Life {
             // The sender lives as long as this transport.
             let _ = said.wait_for(|said| *said).await;
         }
-    }
-
-    /// Says that the thread has let go of everything.
-    pub(crate) fn set_ended(&self) {
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.ended_signal.notify_all();
-        self.ended_notify.notify_waiters();
-    }
-
-    /// Waits until the thread has let go of everything.
-    pub(crate) async fn wait_ended(&self) {
-        loop {
-            let notified = self.ended_notify.notified();
-            if *self.ended.lock().unwrap_or_else(PoisonError::into_inner) {
-                return;
-            }
-            notified.await;
-        }
-    }
-
-    /// The same for callers that can't await; bounded.
-    pub(crate) fn block_until_ended(&self) {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whether it ended or time ran out, there is nothing more to be done.
-        let _ = self.ended_signal.wait_timeout_while(ended, DROP_WAIT_MAX, |ended| !*ended);
     }
 }

@@ -46,8 +46,6 @@ pub(crate) const REST_MAX: Duration = Duration::from_millis(800);
 
 /// How long closing may take. Goodbyes go out within a millisecond; only their acknowledgement would take longer.
 pub(crate) const CLOSE_MAX: Duration = Duration::from_millis(50);
-/// How long dropping waits for the thread to let go of its socket.
-pub(crate) const DROP_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Round trip presumed before one was measured: a lost first packet is repeated after twice that, and then ever later.
 pub(crate) const LINK_RTT: Duration = Duration::from_millis(100);

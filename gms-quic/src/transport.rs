@@ -11,7 +11,7 @@ use gms_core::member::{Endpoint, canonical};
 use gms_core::output::Destination;
 use gms_core::runtime::clock;
 use gms_core::transport::{Incoming, Outgoing, ProbeReply, Transport, TransportError, TransportStats};
-use gms_net::socket::{RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES, bind_udp};
+use gms_net::socket::{RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES, bind_udp, patiently};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -25,11 +25,6 @@ use crate::probe;
 use crate::shared::Shared;
 use crate::tls;
 use crate::watch;
-
-/// How often an address in use is tried again, and how long after the last try: teardown of a killed process takes a few
-/// milliseconds, more on a loaded machine.
-const BIND_TRIES: u32 = 10;
-const BIND_AGAIN_AFTER: Duration = Duration::from_millis(25);
 
 /// How long a connection may carry nothing, in member timeouts, and at least: so long that the protocol has decided
 /// before QUIC gives up, whichever timeout a joiner adopts. Where it is too short all the same, nothing is lost but a handshake.
@@ -122,16 +117,8 @@ impl QuicBuilder {
         let addr: SocketAddr = addr.parse().map_err(|_| BindError::Syntax(addr.to_owned()))?;
         let idle = (self.member_timeout.saturating_mul(IDLE_TIMEOUTS)).max(IDLE_MIN);
         let (tls, keys) = tls::prepare(&self.identity, &self.cluster, idle)?;
-        let mut tries = BIND_TRIES;
-        let (socket, listener, bound) = loop {
-            match self.bind_both(addr) {
-                Err(BindError::InUse { .. }) if tries > 0 => {
-                    tries -= 1;
-                    tokio::time::sleep(BIND_AGAIN_AFTER).await;
-                }
-                done => break done?,
-            }
-        };
+        let is_in_use = |error: &BindError| matches!(error, BindError::InUse { .. });
+        let (socket, listener, bound) = patiently(|| self.bind_both(addr), is_in_use).await?;
         if !tls.is_closed {
             tracing::warn!(
                 target: "gms::quic",
@@ -306,7 +293,7 @@ impl Transport for QuicTransport {
 
     async fn close(&self) {
         self.shared.life.ask_to_close();
-        self.shared.life.wait_ended().await;
+        self.shared.life.ended.wait().await;
     }
 }
 
@@ -314,6 +301,6 @@ impl Drop for QuicTransport {
     fn drop(&mut self) {
         self.shared.life.ask_to_close();
         // So that the port is free when the drop is over.
-        self.shared.life.block_until_ended();
+        self.shared.life.ended.block();
     }
 }

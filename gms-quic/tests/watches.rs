@@ -4,18 +4,13 @@
 
 mod support;
 
-use std::io::{Read as _, Write as _};
-use std::net::SocketAddr;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use gms_conformance::victim::{self, Victim};
 use gms_core::input::WatchEnd;
 use gms_core::transport::{Incoming, Transport};
 use gms_quic::QuicTransport;
 use support::*;
-
-/// Set for the process that a test starts from its own binary, to be killed: where it listens.
-const VICTIM: &str = "GMS_TEST_VICTIM";
 
 async fn open_tcp(at: &str) -> QuicTransport {
     QuicTransport::builder(CLUSTER).tcp_watch(true).bind(at).await.unwrap()
@@ -24,51 +19,8 @@ async fn open_tcp(at: &str) -> QuicTransport {
 /// What the process to be killed runs: a transport that says where it is, and waits.
 #[tokio::test]
 async fn the_victim_of_another_test() {
-    let Some(at) = std::env::var_os(VICTIM) else { return };
-    let transport = open_tcp(at.to_str().unwrap()).await;
-    std::io::stderr().write_all(format!("\nlistens at {}\n", addr(&transport)).as_bytes()).unwrap();
-    let mut arrived = Vec::new();
-    while transport.receive(&mut arrived).await.is_ok() {}
-}
-
-/// A process with a transport.
-struct Victim(std::process::Child, SocketAddr);
-
-impl Victim {
-    fn start(at: &str) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "the_victim_of_another_test", "--nocapture"])
-            .env(VICTIM, at)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stderr = child.stderr.take().unwrap();
-        let mut said = String::new();
-        let addr = loop {
-            let mut some = [0; 256];
-            let n = stderr.read(&mut some).unwrap();
-            assert!(n > 0, "the process ended: {said}");
-            said.push_str(std::str::from_utf8(&some[..n]).unwrap());
-            let line = said.lines().find_map(|line| line.strip_prefix("listens at "));
-            if let Some(addr) = line.filter(|_| said.ends_with('\n')) {
-                break addr.parse().unwrap();
-            }
-        };
-        Self(child, addr)
-    }
-
-    fn kill(mut self) -> SocketAddr {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-        self.1
-    }
-}
-
-impl Drop for Victim {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+    if let Some(at) = victim::word() {
+        victim::serve(&open_tcp(&at).await).await;
     }
 }
 
@@ -111,9 +63,9 @@ async fn so_it_does_over_tcp_where_both_sides_have_that() {
 //= docs/protocol.md#fd-29
 #[tokio::test]
 async fn a_killed_process_breaks_a_watch_over_tcp_without_a_packet_of_ours() {
-    let victim = Victim::start("127.0.0.1:0");
+    let victim = Victim::start("the_victim_of_another_test", "127.0.0.1:0");
     let watcher = open_tcp("127.0.0.1:0").await;
-    let mut watch = Box::pin(watcher.watch(victim.1));
+    let mut watch = Box::pin(watcher.watch(victim.addr));
     let early = tokio::time::timeout(SHORT, &mut watch).await;
     assert!(early.is_err(), "{early:?} while the process lives");
     let dead = victim.kill();
@@ -124,9 +76,9 @@ async fn a_killed_process_breaks_a_watch_over_tcp_without_a_packet_of_ours() {
 //= docs/protocol.md#fd-30
 #[tokio::test]
 async fn a_datagram_on_a_connection_to_a_killed_process_is_reported_as_unreachable() {
-    let victim = Victim::start("127.0.0.1:0");
+    let victim = Victim::start("the_victim_of_another_test", "127.0.0.1:0");
     let transport = open().await;
-    let connected = gms_core::output::Destination::Address(victim.1);
+    let connected = gms_core::output::Destination::Address(victim.addr);
     in_time(transport.send_frame(connected, "hello".into(), LONG)).await.unwrap();
     let dead = victim.kill();
     transport.send(&mut vec![datagram(dead, "heartbeat")]).await.unwrap();
@@ -136,9 +88,9 @@ async fn a_datagram_on_a_connection_to_a_killed_process_is_reported_as_unreachab
 
 #[tokio::test]
 async fn a_dead_neighbour_costs_the_others_no_datagram() {
-    let victim = Victim::start("127.0.0.1:0");
+    let victim = Victim::start("the_victim_of_another_test", "127.0.0.1:0");
     let (one, two) = (open().await, open().await);
-    let connected = gms_core::output::Destination::Address(victim.1);
+    let connected = gms_core::output::Destination::Address(victim.addr);
     in_time(one.send_frame(connected, "hello".into(), LONG)).await.unwrap();
     works_with(&one, &two).await;
     let dead = victim.kill();
@@ -152,9 +104,9 @@ async fn a_dead_neighbour_costs_the_others_no_datagram() {
 //= docs/protocol.md#fd-29
 #[tokio::test]
 async fn a_process_started_again_at_the_same_address_ends_the_old_connections_at_once() {
-    let victim = Victim::start("127.0.0.1:0");
+    let victim = Victim::start("the_victim_of_another_test", "127.0.0.1:0");
     let watcher = open().await;
-    let mut watch = Box::pin(watcher.watch(victim.1));
+    let mut watch = Box::pin(watcher.watch(victim.addr));
     let early = tokio::time::timeout(SHORT, &mut watch).await;
     assert!(early.is_err(), "{early:?} while the process lives");
     let at = victim.kill();

@@ -1,11 +1,12 @@
 //! The mixed workload: from a seed a scenario with faults of all kinds, and then a healing phase.
 //!
 //! Seeds take turns among [`Profile`]s, so that each promise is tested where it holds: losses at one instant in a calm
-//! world, partitions, a lossy network, slow machines, and everything at once.
+//! world, partitions, a lossy network, slow machines, and everything at once. A quarter of them have hubs.
 
 use std::time::Duration;
 
 use fastrand::Rng;
+use gms_core::config::HeartbeatRecipients;
 
 use crate::network::{Host, Link, Squatter, StreamMode};
 use crate::scenario::{Fault, Scenario, Step};
@@ -57,6 +58,7 @@ pub fn scenario(seed: u64) -> Scenario {
         member_timeout: T,
         run_for: Duration::from_millis(rng.u64(15_000..25_000)),
         heal_for: HEAL_FOR,
+        heartbeat_recipients: recipients(seed),
         ..Scenario::default()
     };
     if rng.u32(0..4) == 0 {
@@ -80,6 +82,12 @@ pub fn scenario(seed: u64) -> Scenario {
     }
     scenario.faults = day.faults;
     scenario
+}
+
+/// Who gets heartbeats: on some days hubs and a few others. Drawn apart from all else, which stays the same.
+fn recipients(seed: u64) -> Option<HeartbeatRecipients> {
+    let mut rng = Rng::with_seed(seed ^ 0x6875_6273_0000_0000);
+    (rng.u32(0..4) == 0).then(|| HeartbeatRecipients::Predecessors(rng.u16(1..=6)))
 }
 
 /// Other weights than ten, and members that come last in office.
@@ -356,6 +364,13 @@ mod tests {
             assert_eq!(drawn.validate(), Ok(()), "seed {seed}");
             assert_eq!(drawn, scenario(seed));
         }
+    }
+
+    #[test]
+    fn some_days_have_hubs_in_every_profile() {
+        let with_hubs = (0..100).filter(|seed| recipients(*seed).is_some());
+        let kinds: BTreeSet<u64> = with_hubs.map(|seed| seed % 6).collect();
+        assert_eq!(kinds.len(), 6);
     }
 
     #[test]

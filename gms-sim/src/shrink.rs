@@ -109,7 +109,11 @@ impl Search<'_> {
         self.try_changed(|scenario| scenario.weights.clear());
         self.try_changed(|scenario| scenario.not_eligible.clear());
         self.try_changed(|scenario| scenario.network = Link::default());
-        while self.best.scenario.members > 1 && self.try_changed(|scenario| scenario.members -= 1) {}
+        let fewer = |scenario: &mut Scenario| {
+            scenario.members -= 1;
+            scenario.seeds = scenario.seeds.min(scenario.members);
+        };
+        while self.best.scenario.members > 1 && self.try_changed(fewer) {}
     }
 }
 
@@ -149,6 +153,16 @@ mod tests {
         assert!(matches!(shrunk.scenario.faults[0].fault, Fault::Crash { host: 4 }));
         let again = run::run(shrunk.scenario).unwrap().violation;
         assert_eq!(again, Some(shrunk.violation));
+    }
+
+    #[test]
+    fn seeds_become_as_few_as_the_members_are() {
+        let step = Step { at: Duration::from_millis(900), fault: Fault::Crash { host: 0 } };
+        let faults = vec![step];
+        let scenario = Scenario { seeds: 5, run_for: Duration::from_secs(1), faults, ..broken() };
+        let violation = run::run(scenario.clone()).unwrap().violation.unwrap();
+        let shrunk = shrink(&scenario, &violation, &|| true).scenario;
+        assert!(shrunk.members < 5 && shrunk.seeds <= shrunk.members, "{shrunk:?}");
     }
 
     #[test]

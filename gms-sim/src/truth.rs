@@ -57,6 +57,8 @@ struct HeardAt {
     last_local: Timestamp,
     /// Since when no gap was longer than nine tenths of R.
     steady_since: Timestamp,
+    /// How long the gap before that was.
+    silent_before: Duration,
 }
 
 /// The truth about a run.
@@ -131,6 +133,21 @@ impl Truth {
         (now.since(heard.last) <= self.gap_max).then_some(heard.steady_since)
     }
 
+    /// Whether process `to` has heard nothing of process `from` for `span`, or had not until at most `ago`. Where pairs are
+    /// not followed it may be so.
+    pub fn was_silent_for(
+        &self,
+        to: usize,
+        from: usize,
+        span: Duration,
+        ago: Duration,
+        now: Timestamp,
+    ) -> bool {
+        let Some(contact) = self.heard_of(to, from).and_then(|heard| heard.contact) else { return true };
+        now.since(contact.last) >= span
+            || (contact.silent_before >= span && now.since(contact.steady_since) <= ago)
+    }
+
     /// Whether pairs are followed.
     pub const fn follows_pairs(&self) -> bool {
         self.follows_pairs
@@ -164,9 +181,11 @@ impl Truth {
         };
         let hearer = &processes[by];
         let Some(from) = self.by_short.get(&head.sender).copied() else { return };
-        let is_meant = head.recipient == hearer.member.id.short()
-            && hearer.view().is_some_and(|view| view.cluster().tag() == head.cluster);
-        if head.number == 0 || !is_meant {
+        // What a stranger numbers is not remembered: it may become a member and have been overtaken by its own datagrams.
+        let is_member = hearer.view().is_some_and(|view| {
+            view.cluster().tag() == head.cluster && view.contains(&processes[from].member.id)
+        });
+        if head.number == 0 || head.recipient != hearer.member.id.short() || !is_member {
             return;
         }
         let heard = &mut self.heard[by];
@@ -184,6 +203,10 @@ impl Truth {
             last: now,
             last_local: hearer.clock.local(now),
             steady_since: steady.map_or(now, |contact| contact.steady_since),
+            silent_before: steady.map_or_else(
+                || heard.contact.map_or(Duration::MAX, |contact| now.since(contact.last)),
+                |contact| contact.silent_before,
+            ),
         });
     }
 }
@@ -205,6 +228,59 @@ const fn is_joining(body: &FrameBody) -> bool {
             | FrameBody::FoundAccepted { .. }
             | FrameBody::FoundRefused { .. }
             | FrameBody::Join { .. }
+            | FrameBody::Admitted { .. }
             | FrameBody::JoinRefused { .. }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use gms_core::message::{Answers, Datagram, Flags, Head};
+
+    use super::*;
+    use crate::scenario::{Fault, Scenario};
+    use crate::world::World;
+
+    /// Process 0 reads a heartbeat of process 2.
+    fn read(truth: &mut Truth, world: &World, number: u64) {
+        let [to, _, from] = [0, 1, 2].map(|process| &world.processes()[process]);
+        let view = to.view().unwrap();
+        let head = Head {
+            cluster: view.cluster().tag(),
+            sender: from.member().id.short(),
+            recipient: to.member().id.short(),
+            view: view.id(),
+            accepted: None,
+            flags: Flags::default(),
+            number,
+            echo: None,
+            quorate_for_ms: None,
+        };
+        let datagram = Datagram { head, body: DatagramBody::Heartbeat { answers: Answers::Nothing } };
+        let from = from.member().endpoint.addr;
+        let kind = StepKind::ReceivedDatagram { from, datagram: &datagram };
+        truth.note(world.now(), world.processes(), 0, &kind);
+    }
+
+    #[test]
+    fn numbers_that_were_read_of_a_stranger_are_not_held_against_the_member() {
+        let mut world =
+            World::new(Scenario { members: 2, seeds: 2, ..Scenario::default() }, Vec::new()).unwrap();
+        world.inflict(Fault::Start { host: 2 });
+        let mut truth = Truth::new(world.now(), 3, world.scenario().member_timeout);
+        world
+            .processes()
+            .iter()
+            .enumerate()
+            .for_each(|(index, process)| truth.process_started(index, process));
+        read(&mut truth, &world, 9);
+        assert_eq!(truth.last_heard(0, 2), None);
+        world.run_for(Duration::from_secs(10));
+        read(&mut truth, &world, 3);
+        assert_eq!(truth.last_heard(0, 2), Some(world.now()));
+        let heard = world.now();
+        world.run_for(Duration::from_secs(1));
+        read(&mut truth, &world, 3);
+        assert_eq!(truth.last_heard(0, 2), Some(heard));
+    }
 }

@@ -17,3 +17,17 @@ fn a_crashed_member_is_out_of_all_views() {
     assert!(outcome.world.is_in_one_view(4), "{:?}", outcome.metrics);
     assert_eq!(outcome.metrics.detections.len(), 4);
 }
+
+#[test]
+fn healing_starts_no_process_where_none_ever_ran() {
+    let scenario = Scenario {
+        members: 2,
+        run_for: Duration::from_secs(1),
+        heal_for: Duration::from_secs(30),
+        ..Scenario::default()
+    };
+    assert!(scenario.seeds > scenario.members);
+    let outcome = run::run(scenario).unwrap();
+    assert_eq!(outcome.violation, None);
+    assert_eq!(outcome.world.processes().len(), 2);
+}

@@ -204,6 +204,6 @@ impl Drop for Ending {
         // Whoever waits for one of these hears that it was not queued.
         drop(shared.close_commands());
         shared.close_udp();
-        shared.set_ended();
+        shared.ended.set();
     }
 }

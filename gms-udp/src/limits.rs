@@ -44,9 +44,6 @@ pub(crate) const OUTGOING_MAX: usize = 4096;
 /// Addresses kept at once that answered in another transport's words: more than there are seeds.
 pub(crate) const STRANGERS_MAX: usize = 64;
 
-/// How long [`Drop`] waits for the loop to let go of its sockets. A turn takes milliseconds.
-pub(crate) const DROP_WAIT_MAX: Duration = Duration::from_secs(1);
-
 /// Bounds on connections and queues. The defaults are right for almost everybody.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

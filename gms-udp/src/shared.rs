@@ -4,20 +4,21 @@ use std::collections::BTreeSet;
 use std::mem;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use bytes::Bytes;
 use gms_core::Timestamp;
 use gms_core::input::{CheckHandle, Misfit, SendFailure, WatchEnd};
 use gms_core::output::Destination;
 use gms_core::transport::ProbeReply;
+use gms_net::ended::Ended;
 use mio::Waker;
 use mio::net::UdpSocket;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 use crate::counters::Counters;
 use crate::inbox::Inbox;
-use crate::limits::{COMMAND_BYTES_MAX, COMMANDS_MAX, DROP_WAIT_MAX, Limits, STRANGERS_MAX};
+use crate::limits::{COMMAND_BYTES_MAX, COMMANDS_MAX, Limits, STRANGERS_MAX};
 use crate::outbox::Queued;
 
 /// Something that a caller wants from the loop.
@@ -72,9 +73,7 @@ pub(crate) struct Shared {
     commands: Mutex<Commands>,
     waker: Waker,
     closing: AtomicBool,
-    ended: Mutex<bool>,
-    ended_signal: Condvar,
-    ended_notify: Notify,
+    pub(crate) ended: Ended,
     ids: AtomicU64,
     /// Addresses that answered in another transport's words.
     strangers: Mutex<BTreeSet<SocketAddr>>,
@@ -91,9 +90,7 @@ impl Shared {
             commands: Mutex::default(),
             waker,
             closing: AtomicBool::new(false),
-            ended: Mutex::new(false),
-            ended_signal: Condvar::new(),
-            ended_notify: Notify::new(),
+            ended: Ended::default(),
             ids: AtomicU64::new(0),
             strangers: Mutex::default(),
         }
@@ -178,30 +175,5 @@ impl Shared {
     /// Closes the datagram socket, once no caller is in the middle of a batch.
     pub(crate) fn close_udp(&self) {
         *self.udp.write().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    /// Says that the loop has let go of everything.
-    pub(crate) fn set_ended(&self) {
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.ended_signal.notify_all();
-        self.ended_notify.notify_waiters();
-    }
-
-    /// Waits until the loop has let go of everything.
-    pub(crate) async fn wait_ended(&self) {
-        loop {
-            let notified = self.ended_notify.notified();
-            if *self.ended.lock().unwrap_or_else(PoisonError::into_inner) {
-                return;
-            }
-            notified.await;
-        }
-    }
-
-    /// The same for callers that can't await; bounded.
-    pub(crate) fn block_until_ended(&self) {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whether it ended or time ran out, there is nothing more to be done.
-        let _ = self.ended_signal.wait_timeout_while(ended, DROP_WAIT_MAX, |ended| !*ended);
     }
 }

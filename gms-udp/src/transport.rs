@@ -12,6 +12,7 @@ use gms_core::message::FRAME_BYTES_MAX;
 use gms_core::output::Destination;
 use gms_core::runtime::clock;
 use gms_core::transport::{Incoming, Outgoing, ProbeReply, Transport, TransportError, TransportStats};
+use gms_net::socket::patiently;
 use tokio::sync::oneshot;
 
 use crate::datagrams;
@@ -20,7 +21,7 @@ use crate::event_loop::EventLoop;
 use crate::limits::{CHECK_BYTES_MAX, Limits};
 use crate::outbox::Queued;
 use crate::shared::{Command, Shared};
-use crate::socket::{self, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES, Sockets};
+use crate::socket::{self, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES};
 
 /// A [`Transport`] over one UDP port and the TCP port of the same number.
 ///
@@ -80,7 +81,9 @@ impl UdpBuilder {
     /// [`BindError`]; nothing stays open.
     pub async fn bind(self, addr: &str) -> Result<UdpTransport, BindError> {
         let addr: SocketAddr = addr.parse().map_err(|_| BindError::Syntax(addr.to_owned()))?;
-        let sockets = self.bind_patiently(addr).await?;
+        let bind = || socket::bind(addr, self.receive_buffer, self.send_buffer);
+        let is_in_use = |error: &BindError| matches!(error, BindError::InUse { .. });
+        let sockets = patiently(bind, is_in_use).await?;
         let endpoint = self.advertise.unwrap_or_else(|| Endpoint::single(sockets.addr));
         let event_loop = EventLoop::new(sockets, self.limits).map_err(|e| BindError::Loop(e.to_string()))?;
         let shared = event_loop.shared();
@@ -89,18 +92,6 @@ impl UdpBuilder {
             .spawn(move || event_loop.run())
             .map_err(|e| BindError::Loop(e.to_string()))?;
         Ok(UdpTransport { shared, endpoint })
-    }
-
-    /// Binds, and where the address is in use tries again for a moment: a killed process holds its port until its kernel has
-    /// torn it down, and whoever restarts it at once would find it in use.
-    async fn bind_patiently(&self, addr: SocketAddr) -> Result<Sockets, BindError> {
-        for _ in 0..BIND_TRIES {
-            match socket::bind(addr, self.receive_buffer, self.send_buffer) {
-                Err(BindError::InUse { .. }) => tokio::time::sleep(BIND_AGAIN_AFTER).await,
-                done => return done,
-            }
-        }
-        socket::bind(addr, self.receive_buffer, self.send_buffer)
     }
 }
 
@@ -124,11 +115,6 @@ impl UdpTransport {
         }
     }
 }
-
-/// How often an address in use is tried again, and how long after the last try: teardown of a killed process takes a few
-/// milliseconds, more on a loaded machine.
-const BIND_TRIES: u32 = 10;
-const BIND_AGAIN_AFTER: Duration = Duration::from_millis(25);
 
 #[async_trait]
 impl Transport for UdpTransport {
@@ -201,7 +187,7 @@ impl Transport for UdpTransport {
 
     async fn close(&self) {
         self.shared.ask_to_close();
-        self.shared.wait_ended().await;
+        self.shared.ended.wait().await;
     }
 }
 
@@ -209,7 +195,7 @@ impl Drop for UdpTransport {
     fn drop(&mut self) {
         self.shared.ask_to_close();
         // So that the port is free when the drop is over.
-        self.shared.block_until_ended();
+        self.shared.ended.block();
     }
 }
 

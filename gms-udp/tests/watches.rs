@@ -4,63 +4,20 @@
 
 mod support;
 
-use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use gms_conformance::victim::{self, Victim};
 use gms_core::input::WatchEnd;
 use gms_core::transport::{Incoming, Transport};
 use support::*;
 use tokio::io::AsyncWriteExt;
 
-/// Set for the process that a test starts from its own binary, to be killed.
-const VICTIM: &str = "GMS_TEST_VICTIM";
-
 /// What the process to be killed runs: a transport that says where it is, and waits.
 #[tokio::test]
 async fn the_victim_of_another_test() {
-    if std::env::var_os(VICTIM).is_none() {
-        return;
-    }
-    let transport = open().await;
-    std::io::stderr().write_all(format!("\nlistens at {}\n", addr(&transport)).as_bytes()).unwrap();
-    let mut arrived = Vec::new();
-    while transport.receive(&mut arrived).await.is_ok() {}
-}
-
-/// A process with a transport.
-struct Victim(std::process::Child, SocketAddr);
-
-impl Victim {
-    fn start() -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "the_victim_of_another_test", "--nocapture"])
-            .env(VICTIM, "1")
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stderr = child.stderr.take().unwrap();
-        let mut said = String::new();
-        let addr = loop {
-            let mut some = [0; 256];
-            let n = stderr.read(&mut some).unwrap();
-            assert!(n > 0, "the process ended: {said}");
-            said.push_str(std::str::from_utf8(&some[..n]).unwrap());
-            let line = said.lines().find_map(|line| line.strip_prefix("listens at "));
-            if let Some(addr) = line.filter(|_| said.ends_with('\n')) {
-                break addr.parse().unwrap();
-            }
-        };
-        Self(child, addr)
-    }
-}
-
-impl Drop for Victim {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+    if victim::word().is_some() {
+        victim::serve(&open().await).await;
     }
 }
 
@@ -81,26 +38,23 @@ async fn held(watch: &mut (impl Future<Output = WatchEnd> + Unpin), transport: &
 //= docs/protocol.md#fd-29
 #[tokio::test]
 async fn a_killed_process_breaks_the_watch() {
-    let mut victim = Victim::start();
+    let victim = Victim::start("the_victim_of_another_test", "serve");
     let watcher = open().await;
-    let mut watch = Box::pin(watcher.watch(victim.1));
+    let mut watch = Box::pin(watcher.watch(victim.addr));
     // An answer to a later connection shows that the watch was taken.
     let early = tokio::time::timeout(SHORT, &mut watch).await;
     assert!(early.is_err(), "{early:?} while the process lives");
-    victim.0.kill().unwrap();
+    let addr = victim.kill();
     assert_eq!(in_time(watch).await, WatchEnd::Broken);
-    // The connection breaks a moment before the listener is gone.
-    victim.0.wait().unwrap();
-    assert_eq!(in_time(watcher.watch(victim.1)).await, WatchEnd::Refused);
+    assert_eq!(in_time(watcher.watch(addr)).await, WatchEnd::Refused);
 }
 
 //= docs/protocol.md#fd-30
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_datagram_to_a_killed_process_is_reported_as_unreachable() {
-    let victim = Victim::start();
-    let dead = victim.1;
-    drop(victim);
+    let victim = Victim::start("the_victim_of_another_test", "serve");
+    let dead = victim.kill();
     let transport = open().await;
     transport.send(&mut vec![datagram(dead, "heartbeat")]).await.unwrap();
     assert_eq!(receive_one(&transport).await, Incoming::Unreachable { to: dead });

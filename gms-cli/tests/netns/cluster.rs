@@ -9,9 +9,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use gms_lab::Lab;
 use serde_json::Value;
-
-use crate::lab::Lab;
 
 /// Longest wait for something that must happen. Far more than the protocol takes, since machines are busy.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -78,7 +77,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// A cluster of `size` members with the same three seeds, all in one view.
     pub(crate) fn start(size: usize, member_timeout: &str) -> Self {
-        let lab = Lab::new(size);
+        let lab = Lab::new(size).expect("the network is made");
         let (send, lines) = channel();
         let members = lab.hosts().map(|host| spawn(&lab, host, member_timeout, &send)).collect();
         let mut cluster = Self { lab, members, lines, history: Vec::new(), chatter: Vec::new() };

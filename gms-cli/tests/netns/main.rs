@@ -6,7 +6,6 @@
 #![expect(clippy::disallowed_methods, reason = "the tests wait by the real clock")]
 
 mod cluster;
-mod lab;
 
 use std::collections::BTreeSet;
 use std::io::{Write as _, stderr};
@@ -14,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cluster::Cluster;
-use lab::Lab;
+use gms_lab::Lab;
 
 /// Member timeout where nothing is compared to the millisecond.
 const T: &str = "1s";
@@ -27,11 +26,11 @@ fn a_host_whose_cable_is_pulled_is_removed_by_all_others_and_says_that_it_is_iso
     let Some(_turn) = turn("a_host_whose_cable_is_pulled") else { return };
     let mut cluster = Cluster::start(5, T);
     let mark = cluster.mark();
-    cluster.lab.pull_cable(4);
+    cluster.lab.pull_cable(4).expect("the network changes");
     let lost = cluster.names([4]);
     cluster.until_removed(mark, &[1, 2, 3, 5], &lost);
     cluster.until_event(mark, 4, "isolated");
-    cluster.lab.plug_cable(4);
+    cluster.lab.plug_cable(4).expect("the network changes");
     cluster.until_whole();
     cluster.assert_removed_at_most(mark, &lost);
 }
@@ -42,10 +41,10 @@ fn a_member_that_hears_nothing_never_gets_a_healthy_one_removed() {
     let Some(_turn) = turn("a_member_that_hears_nothing") else { return };
     let mut cluster = Cluster::start(5, T);
     let mark = cluster.mark();
-    cluster.lab.cut_one_way(&[1, 2, 4, 5], &[3]);
+    cluster.lab.cut_one_way(&[1, 2, 4, 5], &[3]).expect("the network changes");
     cluster.until_event(mark, 3, "isolated");
     cluster.observe(LONG);
-    cluster.lab.heal();
+    cluster.lab.heal().expect("the network changes");
     cluster.until_whole();
     cluster.assert_removed_at_most(mark, &cluster.names([3]));
 }
@@ -56,11 +55,11 @@ fn a_member_that_nobody_hears_is_removed_and_nobody_else_is() {
     let Some(_turn) = turn("a_member_that_nobody_hears") else { return };
     let mut cluster = Cluster::start(5, T);
     let mark = cluster.mark();
-    cluster.lab.cut_one_way(&[3], &[1, 2, 4, 5]);
+    cluster.lab.cut_one_way(&[3], &[1, 2, 4, 5]).expect("the network changes");
     let mute = cluster.names([3]);
     cluster.until_removed(mark, &[1, 2, 4, 5], &mute);
     cluster.until_event(mark, 3, "isolated");
-    cluster.lab.heal();
+    cluster.lab.heal().expect("the network changes");
     cluster.until_whole();
     cluster.assert_removed_at_most(mark, &mute);
 }
@@ -75,7 +74,7 @@ fn in_a_split_the_smaller_side_is_isolated_before_the_larger_decides_and_rejoins
     // The coordinator on the smaller side is the harder case.
     let (small, large) = order.split_at(2);
     let mark = cluster.mark();
-    cluster.lab.cut(small, large);
+    cluster.lab.cut(small, large).expect("the network changes");
     let gone = cluster.names(small.iter().copied());
     let isolated: Vec<String> =
         small.iter().map(|host| cluster.until_event(mark, *host, "isolated")).collect();
@@ -95,7 +94,7 @@ fn in_a_split_the_smaller_side_is_isolated_before_the_larger_decides_and_rejoins
         cluster.since(mark).iter().any(|r| small.contains(&r.host) && r.event == "view_installed");
     assert!(!decided_alone, "the smaller side installed a view of its own");
 
-    cluster.lab.heal();
+    cluster.lab.heal().expect("the network changes");
     for host in small {
         cluster.until_event(mark, *host, "excluded");
         cluster.until_event(mark, *host, "rejoined");
@@ -113,14 +112,14 @@ fn one_broken_link_between_neighbours_removes_nobody() {
     // Neither end is coordinator, so that the accusation goes to a third.
     let (watcher, watched) = (order[2], order[3]);
     let mark = cluster.mark();
-    cluster.lab.cut(&[watcher], &[watched]);
+    cluster.lab.cut(&[watcher], &[watched]).expect("the network changes");
     let name = format!("h{watched}");
     cluster.until("the accusation is answered by a final check that the member passes", |history| {
         history[mark..].iter().any(|r| r.event == "final_check_passed" && r.value["member"] == name.as_str())
     });
     cluster.observe(LONG);
     cluster.assert_removed_at_most(mark, &BTreeSet::new());
-    cluster.lab.heal();
+    cluster.lab.heal().expect("the network changes");
     cluster.observe(Duration::from_secs(2));
     cluster.assert_removed_at_most(mark, &BTreeSet::new());
     cluster.until_whole();

@@ -101,6 +101,12 @@ impl Accusations {
         self.accused.get(id).is_some_and(|all| all.iter().any(|n| n.live && n.credible))
     }
 
+    /// Whether somebody who can judge began to accuse `id` less than `span` ago, and still does.
+    pub(super) fn is_lately_accused(&self, id: &MemberId, now: Timestamp, span: Duration) -> bool {
+        let is_recent = |n: &Noted| n.live && n.credible && now.since(n.since) < span;
+        self.accused.get(id).is_some_and(|all| all.iter().any(is_recent))
+    }
+
     /// Everybody whom somebody accuses.
     pub(super) fn accused(&self) -> impl Iterator<Item = &MemberId> {
         self.accused.iter().filter(|(_, all)| all.iter().any(|n| n.live)).map(|(id, _)| id)

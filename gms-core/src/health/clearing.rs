@@ -85,6 +85,11 @@ impl Clearings {
         self.entries.get_mut(id).is_some_and(|entry| !std::mem::replace(&mut entry.is_degraded, true))
     }
 
+    /// Whether the link to a member that was cleared is marked as bad.
+    pub(super) fn is_degraded(&self, id: &MemberId) -> bool {
+        self.entries.get(id).is_some_and(|entry| entry.is_degraded)
+    }
+
     /// Takes a contact into account: when it has lasted for T, patience is back to T. Returns `None` while nothing
     /// changes, else whether a bad link works again.
     pub(super) fn handle_contact(&mut self, contact: &Contact, timing: &Timing) -> Option<bool> {

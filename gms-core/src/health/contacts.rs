@@ -76,6 +76,11 @@ impl Contacts {
         self.place_of(id.short()).map(|place| &self.records[place]).filter(|r| r.id() == *id)
     }
 
+    /// The record of `id`, which is likely to stand at `place`: it does in the installed view, and often in the next.
+    pub(crate) fn get_near(&self, place: usize, id: &MemberId) -> Option<&Record> {
+        self.records.get(place).filter(|record| record.id() == *id).or_else(|| self.get(id))
+    }
+
     /// The record of `id`, to be changed.
     pub(crate) fn get_mut(&mut self, id: &MemberId) -> Option<&mut Record> {
         let place = self.place_of(id.short())?;

@@ -40,6 +40,8 @@ pub(crate) struct Standing {
     /// When the silence reaches 1.5 T: until then a silent verdict waits for other checks.
     pub(crate) silence_limit: Timestamp,
     request: RequestId,
+    /// It was refused to this member alone: proof where there is no third.
+    rests_on_one_refusal: bool,
     /// From when on any contact is one that was sent after the check began.
     late_from: Timestamp,
 }
@@ -291,10 +293,12 @@ impl FinalChecks {
     /// Forgets members that are out; verdicts on those that are in stand. Returns the users that wait in vain.
     //= docs/protocol.md#fd-25
     pub(super) fn handle_view_installed(&mut self, scene: Scene<'_>, out: &mut Outbox) -> Vec<CommandToken> {
-        self.standings.retain(|id, _| scene.view.contains(id));
+        let is_enough = |standing: &Standing| scene.view.len() <= 2 || !standing.rests_on_one_refusal;
+        self.standings.retain(|id, standing| scene.view.contains(id) && is_enough(standing));
         self.accused_at.retain(|id, _| scene.view.contains(id));
         let out_of_view: Vec<MemberId> =
             self.running.keys().filter(|id| !scene.view.contains(id)).copied().collect();
+        self.running.values_mut().for_each(|check| check.handle_view_installed(scene));
         let removed = out_of_view.iter().filter_map(|id| self.running.remove(id));
         removed.flat_map(|check| check.abandon(out)).collect()
     }

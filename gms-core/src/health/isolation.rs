@@ -92,7 +92,7 @@ fn lasts_until(view: &View, me: &MemberId, contacts: &Contacts, accepted: Option
     }
     let others = view.members().iter().enumerate().filter(|(_, m)| m.member.id != *me);
     let ends = others.filter_map(|(place, m)| {
-        let sent = contacts.get(&m.member.id)?.echoed(counts)?;
+        let sent = contacts.get_near(place, &m.member.id)?.echoed(counts)?;
         Some((sent + valid, quorum::counted(place, m.member.weight)))
     });
     quorum::lasts_until(own, total, ends)

@@ -17,8 +17,19 @@ pub(crate) struct LinkWatch {
 }
 
 impl LinkWatch {
-    /// Looks at every link over which heartbeats come; called once a heartbeat interval.
-    pub(crate) fn update(&mut self, scene: Scene<'_>, out: &mut Outbox) {
+    /// Whether the link to `id` loses much.
+    pub(super) fn is_degraded(&self, id: &MemberId) -> bool {
+        self.degraded.contains(id)
+    }
+
+    /// Looks at every link over which heartbeats come; called once a heartbeat interval. Nothing is told of a link that
+    /// `is_told_of` for another reason: its trouble begins once and ends once.
+    pub(super) fn update(
+        &mut self,
+        scene: Scene<'_>,
+        is_told_of: &dyn Fn(&MemberId) -> bool,
+        out: &mut Outbox,
+    ) {
         self.degraded.retain(|id| scene.view.contains(id));
         for (place, record) in scene.contacts.expected().filter(|(_, r)| !scene.is_me(&r.id())) {
             let member = &scene.view.members()[place].member;
@@ -32,10 +43,14 @@ impl LinkWatch {
             };
             if !reported && link.loss_in() >= DEGRADED {
                 self.degraded.push(member.id);
-                out.event(Event::LinkDegraded(report()));
+                if !is_told_of(&member.id) {
+                    out.event(Event::LinkDegraded(report()));
+                }
             } else if reported && link.loss_in() < RECOVERED {
                 self.degraded.retain(|id| *id != member.id);
-                out.event(Event::LinkRecovered(report()));
+                if !is_told_of(&member.id) {
+                    out.event(Event::LinkRecovered(report()));
+                }
             }
         }
     }

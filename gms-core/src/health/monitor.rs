@@ -17,6 +17,7 @@ use crate::health::accusations::Accusations;
 use crate::health::clearing::Clearings;
 use crate::health::contacts::Contact;
 use crate::health::final_check::{FinalChecks, Standing};
+use crate::health::link_watch::LinkWatch;
 use crate::health::signs::Signs;
 use crate::health::suspicion::Suspicions;
 use crate::health::verification::Verifications;
@@ -53,6 +54,9 @@ pub(crate) struct Health {
     sweep_at: Timestamp,
     /// When a member was last accused because another incarnation was met at its address.
     replaced_at: BTreeMap<MemberId, Timestamp>,
+    /// When a member was last looked at because a joiner wants its name.
+    name_wanted_at: BTreeMap<MemberId, Timestamp>,
+    links: LinkWatch,
 }
 
 impl Health {
@@ -71,6 +75,8 @@ impl Health {
             announced: BTreeSet::new(),
             sweep_at: Timestamp::ZERO,
             replaced_at: BTreeMap::new(),
+            name_wanted_at: BTreeMap::new(),
+            links: LinkWatch::default(),
         }
     }
 
@@ -90,7 +96,7 @@ impl Health {
         }
         self.watch.handle_contact(&contact.from);
         if let Some(is_recovered) = self.clearings.handle_contact(&contact, scene.timing()) {
-            if is_recovered {
+            if is_recovered && !self.links.is_degraded(&contact.from) {
                 out.event(Event::LinkRecovered(link_report(scene, &contact.from)));
             }
             // Patience shrinks: deadlines planned with more of it would come too late.
@@ -266,6 +272,7 @@ impl Health {
         self.signs.handle_view_installed(scene, out);
         self.announced.retain(|id| scene.view.contains(id));
         self.replaced_at.retain(|id, _| scene.view.contains(id));
+        self.name_wanted_at.retain(|id, _| scene.view.contains(id));
         for token in self.finals.handle_view_installed(scene, out) {
             out.command_done(token, CommandResult::NoSuchMember);
         }
@@ -282,6 +289,12 @@ impl Health {
         self.finals.handle_pause(scene.now, pause);
         self.verifications.handle_pause(pause);
         self.signs.handle_pause(pause);
+    }
+
+    /// Looks at the loss of every link; called once a heartbeat interval.
+    pub(crate) fn watch_links(&mut self, scene: Scene<'_>, out: &mut Outbox) {
+        let clearings = &self.clearings;
+        self.links.update(scene, &|id| clearings.is_degraded(id), out);
     }
 
     /// Does what is due.

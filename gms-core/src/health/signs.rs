@@ -49,9 +49,16 @@ struct Watched {
 
 /// A fresh connection, and how often it was reset before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Look {
+pub(super) struct Look {
     member: MemberId,
     resets: u32,
+}
+
+impl Look {
+    /// Whom it is about.
+    pub(super) const fn member(self) -> MemberId {
+        self.member
+    }
 }
 
 /// The watch connection to the subject, and the looks that signs have caused.
@@ -111,26 +118,15 @@ impl Signs {
         }
     }
 
-    /// Repeats the looks that were reset, at members of which it is still wanted.
+    /// The looks that were reset and are to be repeated by now.
     //= docs/protocol.md#fd-29
-    pub(super) fn repeat_looks(
-        &mut self,
-        scene: Scene<'_>,
-        is_wanted: impl Fn(&MemberId) -> bool,
-        out: &mut Outbox,
-    ) {
-        let is_due = |(at, _): &(Timestamp, u32)| *at <= scene.now;
-        while let Some((member, (_, resets))) =
-            self.again.iter().find(|(_, again)| is_due(again)).map(|(id, again)| (*id, *again))
-        {
-            self.again.remove(&member);
-            if is_wanted(&member) {
-                self.connect(scene, Look { member, resets }, out);
-            }
-        }
+    pub(super) fn take_due(&mut self, now: Timestamp) -> Vec<Look> {
+        let due = self.again.extract_if(.., |_, (at, _)| *at <= now);
+        due.map(|(member, (_, resets))| Look { member, resets }).collect()
     }
 
-    fn connect(&mut self, scene: Scene<'_>, look: Look, out: &mut Outbox) {
+    /// Makes the connection of a look.
+    pub(super) fn connect(&mut self, scene: Scene<'_>, look: Look, out: &mut Outbox) {
         if self.looks.len() >= LOOKS_MAX || self.looks.values().any(|l| l.member == look.member) {
             return;
         }

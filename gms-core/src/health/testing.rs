@@ -134,6 +134,11 @@ impl Desk {
         self.hears_with(n, Answers::Nothing, Flags::default(), None)
     }
 
+    /// A heartbeat of member `n` gets lost.
+    pub(crate) fn loses(&mut self, n: u8) {
+        self.numbers[usize::from(n)] += 1;
+    }
+
     /// A heartbeat of member `n` that shows that it got datagram `echo`.
     pub(crate) fn hears_with(&mut self, n: u8, answers: Answers, flags: Flags, echo: Option<u64>) -> Contact {
         self.numbers[usize::from(n)] += 1;
@@ -208,6 +213,17 @@ impl Desk {
         change.left = gone.iter().map(|n| id(*n)).collect();
         self.view = self.view.apply(&change).expect("members");
         self.contacts.install(&self.view, self.now);
+        self.with(|health, scene, out| health.handle_view_installed(scene, out));
+    }
+
+    /// Installs the view in which `joiner` is in, too.
+    pub(crate) fn installs_with(&mut self, joiner: u8) {
+        let mut change = Change::empty(&self.view);
+        change.joined = vec![member(joiner).into()];
+        self.view = self.view.apply(&change).expect("a new member");
+        self.contacts.install(&self.view, self.now);
+        let me = self.view.place(&id(self.me)).expect("a member");
+        self.contacts.expect(hubs::senders(&self.view, me), self.now);
         self.with(|health, scene, out| health.handle_view_installed(scene, out));
     }
 

@@ -88,6 +88,11 @@ impl Verifications {
         self.running.push(verification);
     }
 
+    /// Whether this member looks at `id` for a checker.
+    pub(super) fn is_running(&self, id: &MemberId) -> bool {
+        self.running.iter().any(|v| v.suspect == *id)
+    }
+
     /// Contact with a suspect that was sent since the request came.
     pub(super) fn handle_contact(&mut self, contact: &Contact, out: &mut Outbox) {
         for v in self.running.iter_mut().filter(|v| v.suspect == contact.from) {

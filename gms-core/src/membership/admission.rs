@@ -50,6 +50,8 @@ pub(crate) enum Admitted {
     Handled,
     /// It is in the view already: send it the whole view again.
     ResendView,
+    /// This member has its name: look whether it lives.
+    NameHeldBy(MemberId),
 }
 
 /// Whom the next change may take in.
@@ -116,7 +118,11 @@ impl Admission {
             return Admitted::Handled;
         }
         let known = self.queue.iter().position(|c| c.member.id == join.member.id);
-        match refusal::of_joiner(scene, join.member) {
+        let since = known.map_or(scene.now, |place| self.queue[place].arrived);
+        let refusal = refusal::of_joiner(scene, join.member, since);
+        let looks = refusal.as_ref().is_none_or(|r| matches!(r, JoinRefusal::NameHeldBySilent(_)));
+        let namesake = refusal::namesake(scene, join.member).filter(|_| looks).map(|m| m.id);
+        match refusal {
             Some(refusal) => {
                 if let Some(place) = known {
                     self.queue.remove(place).stop(out);
@@ -135,7 +141,7 @@ impl Admission {
                 self.enqueue(scene, join, out);
             }
         }
-        Admitted::Handled
+        namesake.map_or(Admitted::Handled, Admitted::NameHeldBy)
     }
 
     /// Takes a heartbeat that answers a request, from a process that is not in the view.
@@ -164,7 +170,10 @@ impl Admission {
     /// Repeats questions to joiners, and refuses those that do not answer.
     pub(crate) fn handle_timeout(&mut self, scene: Scene<'_>, out: &mut Outbox) {
         for place in (0..self.queue.len()).rev() {
-            let progress = self.queue[place].handle_timeout(scene, &mut self.rng, out);
+            let progress = match self.queue[place].look_at_name(scene) {
+                Progress::Waits => self.queue[place].handle_timeout(scene, &mut self.rng, out),
+                refused => refused,
+            };
             self.handle_progress(place, progress, out);
         }
         self.alone_until = self.alone_until.filter(|until| scene.now < *until);
@@ -228,7 +237,7 @@ impl Admission {
             } else if let Some(info) = redirect {
                 candidate.stop(out);
                 out.reply(reply, recipient, FrameBody::Coordinator(info.clone()));
-            } else if let Some(refusal) = refusal::of_joiner(scene, &candidate.member) {
+            } else if let Some(refusal) = refusal::of_joiner(scene, &candidate.member, candidate.arrived) {
                 candidate.stop(out);
                 refuse(reply, recipient, refusal, out);
             } else {

@@ -164,7 +164,9 @@ impl Fencing {
         }
         // Answers to one round of questions come one by one: a removal that could go first waits for the others.
         let until = asked.answers_until(scene);
-        let may = |m: &MemberId| granted(m) || !(self.asked.contains_key(m) || asked.later.contains(m));
+        let may = |m: &MemberId| {
+            granted(m) || m != member && !asked.later.contains(m) && self.is_to_be_asked(scene, m)
+        };
         let soon = until > scene.now && is_enough(quorum::weight_of(scene.view, may));
         if soon { FenceState::Pending(until) } else { FenceState::Open }
     }
@@ -176,6 +178,9 @@ impl Fencing {
         let patience = scene.timing().removal_silence() * 2;
         let until = asked.answers_until(scene);
         let mut worst = FenceState::Ready;
+        if planted::is(Planted::OneHubIsEnough) && !asked.granted.is_empty() {
+            return worst;
+        }
         for hub in hubs::first_in_office(scene.view).map(|m| m.id).filter(|id| !asked.granted.contains(id)) {
             let is_cut_off = || scene.contacts.get(&hub).is_some_and(|r| r.silence(scene.now) >= patience);
             let state = match self.asked.contains_key(&hub) {
@@ -188,6 +193,30 @@ impl Fencing {
             }
         }
         worst
+    }
+
+    /// Whether it makes sense to ask for the fence of `suspect`: it was asked for, or those who may answer could grant
+    /// enough. These are this member, whoever was heard within R, and who is not known to be silent. A fence that comes to
+    /// nothing takes a view to lift.
+    //= docs/protocol.md#vw-6
+    pub(crate) fn can_suffice(&self, scene: Scene<'_>, suspect: &MemberId) -> bool {
+        let span = scene.timing().removal_silence();
+        let may_answer = |id: &MemberId| {
+            let is_silent = || scene.contacts.get(id).is_none_or(|record| record.silence(scene.now) >= span);
+            id != suspect && (scene.is_me(id) || !is_silent() || is_heard(scene, id))
+        };
+        self.asked.contains_key(suspect)
+            || hubs::borrows(scene.view, suspect)
+            || planted::is(Planted::NoFences)
+            || planted::is(Planted::SuspectVotes)
+            || quorum::is_majority(quorum::weight_of(scene.view, may_answer), scene.view.weight())
+    }
+
+    /// Whether `id` is asked for fences of others. Of those that are to be removed themselves the dead are spared; one that
+    /// is sick or cut off in one direction speaks, and votes to the end.
+    //= docs/protocol.md#vw-6
+    fn is_to_be_asked(&self, scene: Scene<'_>, id: &MemberId) -> bool {
+        !self.asked.contains_key(id) || is_heard(scene, id)
     }
 
     /// Who granted the fence of `member`.
@@ -229,7 +258,7 @@ impl Fencing {
                     age: scene.now.since(asked.began),
                 })
                 .collect();
-            if self.asked.contains_key(&to) || members.is_empty() {
+            if members.is_empty() || !self.is_to_be_asked(scene, &to) {
                 continue;
             }
             self.retry_at = Some(scene.now + scene.timing().retry_interval());
@@ -237,6 +266,12 @@ impl Fencing {
             out.frame(to, FrameBody::Fence { base, base_digest, members });
         }
     }
+}
+
+/// Whether anything was read from `id` within R, whatever its flags.
+fn is_heard(scene: Scene<'_>, id: &MemberId) -> bool {
+    let span = scene.timing().removal_silence();
+    scene.contacts.get(id).is_some_and(|record| record.is_heard(scene.now, span))
 }
 
 /// Last contact with `id`, for ordering and limits.

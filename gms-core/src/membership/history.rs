@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::config::HeartbeatRecipients;
 use crate::hubs;
-use crate::member::MemberId;
+use crate::member::{MemberId, ShortId};
 use crate::message::Installation;
 use crate::planted::{self, Planted};
 use crate::time::Timestamp;
@@ -114,6 +114,12 @@ impl History {
             .iter()
             .filter_map(|r| r.decided.as_ref())
             .any(|d| d.change.makes() == id && d.digest != digest)
+    }
+
+    /// Whether the change that made the installed view lets `id` go, as far as that change is known.
+    pub(crate) fn has_let_go(&self, id: ShortId) -> bool {
+        let newest = self.replaced.back().and_then(|r| r.decided.as_ref());
+        newest.is_some_and(|d| d.change.left.iter().any(|leaver| leaver.short() == id))
     }
 
     /// Whether `id` was in a view that is remembered.

@@ -16,6 +16,7 @@ pub(crate) mod requests;
 mod seeds;
 pub(crate) mod strays;
 pub(crate) mod succession;
+pub(crate) mod unfinished;
 
 #[cfg(test)]
 mod agreement_props;

@@ -19,7 +19,6 @@ use crate::event::{ExclusionCause, StopReason};
 use crate::health::Health;
 use crate::health::contacts::Contacts;
 use crate::health::isolation::{self, Isolation, IsolationChange, Pending};
-use crate::health::link_watch::LinkWatch;
 use crate::health::pause::PauseDetector;
 use crate::health::quorum_watch::QuorumWatch;
 use crate::input::Input;
@@ -36,6 +35,7 @@ use crate::membership::proposer::Proposer;
 use crate::membership::requests::{Queue, Requests};
 use crate::membership::strays::Strays;
 use crate::membership::succession::PromiseDesk;
+use crate::membership::unfinished::Unfinished;
 use crate::message::Flags;
 use crate::outbox::Outbox;
 use crate::time::Timestamp;
@@ -84,7 +84,6 @@ pub(super) struct InView {
     isolation: Isolation,
     pauses: PauseDetector,
     quorum: QuorumWatch,
-    links: LinkWatch,
     acceptor: Acceptor,
     proposer: Proposer,
     fences: Fences,
@@ -104,7 +103,7 @@ pub(super) struct InView {
     sick: bool,
     heartbeat_at: Timestamp,
     hears_majority: bool,
-    hears_majority_isolated_since: Option<Timestamp>,
+    unfinished: Unfinished,
     /// Looked at once a heartbeat interval.
     coordinator_is_idle: bool,
     reach: Reach,
@@ -146,7 +145,6 @@ impl InView {
             isolation: Isolation::new(now + view.timing().member_timeout),
             pauses: PauseDetector::default(),
             quorum: QuorumWatch::default(),
-            links: LinkWatch::default(),
             acceptor: Acceptor::default(),
             proposer: Proposer::new(),
             fences: Fences::default(),
@@ -165,7 +163,7 @@ impl InView {
             sick: false,
             heartbeat_at: now,
             hears_majority: false,
-            hears_majority_isolated_since: None,
+            unfinished: Unfinished::default(),
             coordinator_is_idle: false,
             reach: Reach::default(),
             holder_turn: 0,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::config::{Config, ConfigError, Timing};
 use crate::event::{Event, QuorumReport, State, Status, StopReason};
-use crate::input::{Command, Input};
+use crate::input::{Command, DropCause, Input};
 use crate::member::{ClusterTag, Member, canonical};
 use crate::membership::announce;
 use crate::membership::joining::{JoinOutcome, Joining};
@@ -114,6 +114,11 @@ impl Node {
         }
     }
 
+    /// Why the message that the last call took was dropped without looking at what it says; `None` if it was not.
+    pub const fn dropped(&self) -> Option<DropCause> {
+        self.out.dropped()
+    }
+
     /// Whether the node has come to its end: once the outputs are drained, nothing follows.
     pub const fn is_stopped(&self) -> bool {
         matches!(self.phase, Phase::Stopped(_))
@@ -191,6 +196,7 @@ impl Node {
     fn begin(&mut self, now: Timestamp) -> Timestamp {
         debug_assert!(now >= self.now, "time goes back: {now:?} after {:?}", self.now);
         self.now = now.max(self.now);
+        self.out.forget_dropped();
         if let Phase::InView(member) = &mut self.phase {
             member.observe(self.now, &mut self.out);
         }
@@ -325,6 +331,7 @@ impl Node {
                     _ if datagram.head.cluster != ClusterTag::NONE
                         && datagram.head.recipient != self.me.id.short() =>
                     {
+                        self.out.drop_message(DropCause::OtherRecipient);
                         joining.handle_stray(now, from, &mut self.out);
                     }
                     _ => {}

@@ -256,3 +256,57 @@ fn a_member_tells_checkers_of_another_cluster_that_it_is_none_of_theirs() {
     let other = crate::member::ClusterId::from_bytes([9; 16]);
     assert_eq!(asked(other), answer(CheckAnswer::Elsewhere));
 }
+
+#[test]
+fn what_is_dropped_unread_has_a_cause() {
+    let (mut node, view) = member_of_three(1);
+    let mut dropped = |input| {
+        node.handle_input(at(1_010), input);
+        node.dropped().map(DropCause::name)
+    };
+    assert_eq!(dropped(heartbeat(0, 1, &view, 5)), None);
+    assert_eq!(dropped(heartbeat(0, 1, &view, 5)), Some("old_number"));
+    assert_eq!(dropped(heartbeat(0, 1, &view, 6)), None);
+    assert_eq!(dropped(heartbeat(0, 2, &view, 7)), Some("other_recipient"));
+    assert_eq!(dropped(heartbeat(1, 1, &view, 7)), Some("other_recipient"));
+    let Input::Datagram { from, received_at, mut datagram } = heartbeat(0, 1, &view, 7) else {
+        unreachable!()
+    };
+    datagram.head.cluster = crate::member::ClusterId::from_bytes([9; 16]).tag();
+    assert_eq!(dropped(Input::Datagram { from, received_at, datagram }), Some("other_cluster"));
+    let request = || FrameBody::ViewRequest { held: view.id() };
+    assert_eq!(dropped(frame(0, 1, &view, 1, request())), None);
+    assert_eq!(dropped(frame(0, 2, &view, 2, request())), Some("other_recipient"));
+}
+
+#[test]
+//= docs/protocol.md#vw-3
+fn a_leaver_that_asks_is_let_go_only_where_a_majority_is_known_to_hold_the_view_without_it() {
+    let (mut node, view) = member_of_three(1);
+    let change = Change { left: vec![member(2).id], ..Change::empty(&view) };
+    let next = view.apply(&change).unwrap();
+    let decided = crate::message::Decided { digest: next.digest(), change };
+    let install = [FrameBody::Install(Installation::Changes(vec![decided]))];
+    // Somebody who has not shown yet that it holds the view itself hands it on.
+    node.handle_input(at(1_010), frame(0, 1, &view, 2, install[0].clone()));
+    assert_eq!(node.view().map(|v| v.id()), Some(next.id()));
+    drain(&mut node);
+    let answers = |node: &mut Node, number, leaving| {
+        let mut asked = frame(2, 1, &view, number, FrameBody::ViewRequest { held: view.id() });
+        if let Input::Frame { frame, .. } = &mut asked {
+            frame.head.flags.leaving = leaving;
+        }
+        node.handle_input(at(1_030), asked);
+        let reply = |output| match output {
+            Output::SendStream { to: Destination::Reply(_), frame, .. } => Some(frame.body),
+            _ => None,
+        };
+        drain(node).into_iter().filter_map(reply).collect::<Vec<_>>()
+    };
+    // 10 of 25 are known to hold it.
+    assert_eq!(answers(&mut node, 3, true), []);
+    assert_eq!(answers(&mut node, 4, false), [], "sent before it wished to leave");
+    node.handle_input(at(1_030), heartbeat(0, 1, &next, 9));
+    drain(&mut node);
+    assert_eq!(answers(&mut node, 5, true), install);
+}

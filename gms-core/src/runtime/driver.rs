@@ -338,6 +338,9 @@ impl Driver {
     fn hand_over(&mut self, now: Timestamp, input: Input) {
         if self.life.is_running() {
             self.node.handle_input(now, input);
+            if let Some(cause) = self.node.dropped() {
+                self.shared.counters.dropped.add_one(cause.name());
+            }
             self.collect();
         }
     }

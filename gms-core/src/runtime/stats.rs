@@ -20,7 +20,8 @@ pub struct Stats {
     pub frames_sent: Vec<(&'static str, u64)>,
     /// Frames received and understood, by the message's name.
     pub frames_received: Vec<(&'static str, u64)>,
-    /// Messages dropped, by cause: what did not decode, and what was too large or too much to send.
+    /// Messages dropped, by cause: what did not decode, what was understood and not looked at
+    /// ([`DropCause`](crate::input::DropCause)), and what was too large or too much to send.
     pub dropped: Vec<(&'static str, u64)>,
     /// Frames that could not be delivered.
     pub frames_failed: u64,

@@ -1,23 +1,19 @@
 //! What the tests of the transport share: generous deadlines, and waiting for arrivals.
 // Each test binary uses a part, and clippy knows this file for no test.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of this")]
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "each test file uses a part of this")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
-use std::future::Future;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use bytes::Bytes;
-use gms_core::output::Destination;
-use gms_core::transport::{Incoming, Outgoing, ProbeReply, Transport};
+pub use gms_conformance::tools::{
+    LONG, SHORT, addr, bytes, datagram, in_time, receive, receive_one, to, until,
+};
+use gms_core::transport::{Incoming, ProbeReply, Transport};
 use gms_quic::certs::{self, Pem, Validity};
 use gms_quic::{Identity, Limits, QuicTransport, TlsFiles};
 
-/// Longer than anything takes; only a failing test waits for it.
-pub const LONG: Duration = Duration::from_secs(30);
-/// Time that a test wants to see pass.
-pub const SHORT: Duration = Duration::from_millis(300);
 /// The cluster of all tests.
 pub const CLUSTER: &str = "orders";
 
@@ -31,70 +27,12 @@ pub async fn open_with(change: impl FnOnce(&mut Limits)) -> QuicTransport {
     QuicTransport::builder(CLUSTER).limits(limits).bind("127.0.0.1:0").await.unwrap()
 }
 
-/// Runs `future`, fails the test if it does not end.
-pub async fn in_time<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(LONG, future).await.expect("must end in time")
-}
-
-/// Receives until `count` items are there.
-pub async fn receive(transport: &impl Transport, count: usize) -> Vec<Incoming> {
-    let mut arrived = Vec::new();
-    in_time(async {
-        while arrived.len() < count {
-            transport.receive(&mut arrived).await.unwrap();
-        }
-    })
-    .await;
-    assert_eq!(arrived.len(), count, "{arrived:?}");
-    arrived
-}
-
-pub async fn receive_one(transport: &impl Transport) -> Incoming {
-    receive(transport, 1).await.remove(0)
-}
-
-pub fn datagram(to: SocketAddr, bytes: impl Into<Bytes>) -> Outgoing {
-    Outgoing { to, bytes: bytes.into() }
-}
-
-pub fn addr(transport: &impl Transport) -> SocketAddr {
-    transport.endpoint().addr
-}
-
-pub fn to(transport: &impl Transport) -> Destination {
-    Destination::Address(transport.endpoint().check_addr)
-}
-
-/// The bytes of whatever arrived.
-pub fn bytes(incoming: &Incoming) -> &Bytes {
-    match incoming {
-        Incoming::Unreachable { to } => panic!("no bytes came, {to} is unreachable"),
-        Incoming::Datagram { bytes, .. } | Incoming::Frame { bytes, .. } | Incoming::Check { bytes, .. } => {
-            bytes
-        }
-    }
-}
-
 /// An address where nobody listens.
 pub async fn nobody() -> SocketAddr {
     let transport = open().await;
     let addr = addr(&transport);
     in_time(transport.close()).await;
     addr
-}
-
-/// Receives and throws away until something fits.
-pub async fn until(transport: &impl Transport, fits: impl Fn(&Incoming) -> bool) -> Incoming {
-    in_time(async {
-        loop {
-            let mut arrived = Vec::new();
-            transport.receive(&mut arrived).await.unwrap();
-            if let Some(found) = arrived.into_iter().find(&fits) {
-                return found;
-            }
-        }
-    })
-    .await
 }
 
 /// Shows that `two` does everything with `one`: datagrams, frames, checks.

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use gms_core::message::DatagramBody;
 use gms_core::runtime::StepKind;
-use gms_core::{Event, MemberId, Timestamp};
+use gms_core::{Event, MemberId, Timestamp, View, hubs};
 
 use crate::world::{Look, Observer};
 
 /// Looks at what members say of each other's silence, after the messages that could deceive them and once in a while.
 #[derive(Debug, Default)]
 pub(crate) struct ContactIsFirstHand {
-    /// Per process and member: since when it is in the process's view.
+    /// Per process and member that owes it heartbeats (no other counts as silent): since when it does.
     known: BTreeMap<usize, BTreeMap<MemberId, Timestamp>>,
     /// When a process last stood still: what it takes for silence is shorter by that.
     paused: BTreeMap<usize, Timestamp>,
@@ -24,6 +24,17 @@ pub(crate) struct ContactIsFirstHand {
 }
 
 impl ContactIsFirstHand {
+    fn installed(&mut self, look: Look<'_>, by: usize, view: &View) {
+        let process = &look.processes[by];
+        let senders = view.place(&process.member().id).and_then(|me| hubs::senders(view, me));
+        let is_sender = |place: usize| senders.as_ref().is_none_or(|senders| senders.contains(&place));
+        let known = self.known.entry(by).or_default();
+        known.retain(|id, _| view.place(id).is_some_and(is_sender));
+        for (_, m) in view.members().iter().enumerate().filter(|(place, _)| is_sender(*place)) {
+            known.entry(m.member.id).or_insert_with(|| process.clock.local(look.now));
+        }
+    }
+
     fn judge(&self, look: Look<'_>, by: usize) -> Result<(), String> {
         let process = &look.processes[by];
         if process.node().is_stopped() {
@@ -53,7 +64,7 @@ impl ContactIsFirstHand {
     /// Whether this message may be taken for a contact that it is not.
     fn is_doubtful(&mut self, look: Look<'_>, by: usize, kind: &StepKind<'_>) -> bool {
         let StepKind::ReceivedDatagram { datagram, .. } = kind else { return false };
-        let Some(from) = look.truth.process_of_short(datagram.head.sender) else { return false };
+        let Some(from) = look.member_of(by, datagram.head.sender) else { return false };
         let newest = self.newest.entry((by, from)).or_default();
         let is_stale = datagram.head.number <= *newest;
         *newest = datagram.head.number.max(*newest);
@@ -72,13 +83,7 @@ impl Observer for ContactIsFirstHand {
         }
         let local = look.processes[by].clock.local(look.now);
         match kind {
-            StepKind::Event(Event::ViewInstalled(change)) => {
-                let known = self.known.entry(by).or_default();
-                known.retain(|id, _| change.view.contains(id));
-                for m in change.view.members() {
-                    known.entry(m.member.id).or_insert(local);
-                }
-            }
+            StepKind::Event(Event::ViewInstalled(change)) => self.installed(look, by, &change.view),
             StepKind::Event(Event::Paused { .. }) => {
                 self.paused.insert(by, local);
             }

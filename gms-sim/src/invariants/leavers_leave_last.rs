@@ -1,4 +1,4 @@
-//! Who leaves is let go, unasked, only when more than half of the view without it holds that view (vw-3).
+//! Who leaves is let go, asked or unasked, only when more than half of the view without it holds that view (vw-3).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,8 +16,6 @@ use super::views::Views;
 pub(crate) struct LeaversLeaveLast {
     views: Views,
     newest: BTreeMap<usize, Arc<View>>,
-    /// From whom each process just got a frame: what it sends there is an answer.
-    answering: BTreeMap<usize, usize>,
 }
 
 impl LeaversLeaveLast {
@@ -25,7 +23,7 @@ impl LeaversLeaveLast {
         let FrameBody::Install(Installation::Changes(changes)) = &frame.body else { return Ok(()) };
         let Some(to) = look.truth.process_of_short(frame.head.recipient) else { return Ok(()) };
         // Who leaves itself lets the others go when its own time is up.
-        if self.answering.get(&by) == Some(&to) || look.processes[by].is_leaving {
+        if look.processes[by].is_leaving {
             return Ok(());
         }
         let leaver = look.processes[to].member();
@@ -57,19 +55,9 @@ impl Observer for LeaversLeaveLast {
                 self.views.note(&change.view);
                 self.newest.insert(by, Arc::clone(&change.view));
             }
-            StepKind::ReceivedFrame { frame, .. } => {
-                if let Some(from) = look.truth.process_of_short(frame.head.sender) {
-                    self.answering.insert(by, from);
-                }
-            }
             StepKind::SentFrame { frame, .. } => return self.sent(look, by, frame),
             _ => {}
         }
-        Ok(())
-    }
-
-    fn handled(&mut self, _: Look<'_>, by: usize, _: usize) -> Result<(), String> {
-        self.answering.remove(&by);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gms_core::member::ClusterId;
 use gms_core::view::ViewId;
-use gms_core::{MemberId, Timestamp, View, quorum};
+use gms_core::{MemberId, Timestamp, View, hubs, quorum};
 
 use crate::scenario::Fault;
 use crate::truth::{Loss, LossKind};
@@ -83,20 +83,31 @@ impl Losses {
         look.scenario.member_timeout * 5 / 2
     }
 
-    /// p-2: 1.5 T, the batch window, three round trips; and some room for the tails of delays.
-    fn bound(&self, look: Look<'_>) -> Duration {
+    /// p-2: 1.5 T, the batch window, three round trips; and some room for the tails of delays. In views with hubs R more
+    /// for each time that these change: before, and whenever another of the `lost` becomes one; and where all are lost, until
+    /// those who are left have found out.
+    fn bound(&self, look: Look<'_>, lost: &BTreeSet<usize>) -> Duration {
         let timing = look.processes[0].timing(look.scenario);
         let link = look.network.default_link();
         let trips = link.delay_mean * 6;
         let room = look.scenario.member_timeout / 50 + link.delay_mean * 20;
-        let bound = timing.member_timeout * 3 / 2 + timing.batch_window + trips + room;
+        let mut bound = timing.member_timeout * 3 / 2 + timing.batch_window + trips + room;
+        let view = lost.first().and_then(|index| look.processes[*index].view());
+        if let Some(view) = view.filter(|view| hubs::predecessors(view).is_some()) {
+            let is_lost = |id: &MemberId| look.process_of(id).is_some_and(|index| lost.contains(&index));
+            let next = view.office().skip(hubs::HUBS).take(lost.len()).filter(|m| is_lost(&m.id)).count();
+            let all = hubs::first_in_office(view).all(|m| is_lost(&m.id));
+            let waits = 1 + next + if all { 2 } else { 0 };
+            bound += timing.removal_silence() * u32::try_from(waits).unwrap_or(u32::MAX);
+        }
         if self.drifts { bound.mul_f64(1.0 / 0.9) } else { bound }
     }
 
     fn gather(&mut self, look: Look<'_>, together: &[&Loss]) {
         let Some(first) = together.first() else { return };
-        let deadline = first.at + self.bound(look);
         let lost: BTreeSet<usize> = together.iter().map(|loss| loss.process).collect();
+        let all_lost = self.open.iter().flat_map(|group| &group.lost).chain(&lost).copied().collect();
+        let deadline = first.at + self.bound(look, &all_lost);
         // Who is lost while others are missed makes them be missed for longer: it may have been about to remove them.
         for group in &mut self.open {
             group.is_alone = false;

@@ -1,6 +1,6 @@
 //! Every removal has its evidence: who checked, why, the verdict, and what the verdict asks for (p-6, fd-21, fd-22, vw-6, lv-3).
 
-use gms_core::event::Removed;
+use gms_core::event::{Removed, ViewChange};
 use gms_core::evidence::{Evidence, FENCES_MAX, Finding, ProbeOutcome, Reason, Verdict};
 use gms_core::runtime::StepKind;
 use gms_core::{Event, MemberId, View, hubs, quorum};
@@ -16,7 +16,7 @@ pub(crate) struct RemovalsExplained {
 }
 
 impl RemovalsExplained {
-    fn judge(look: Look<'_>, base: &View, removed: &Removed) -> Result<(), String> {
+    fn judge(look: Look<'_>, base: &View, change: &ViewChange, removed: &Removed) -> Result<(), String> {
         let evidence = &*removed.evidence;
         let subject = removed.member.id;
         let checker = look.process_of(&evidence.checker);
@@ -26,21 +26,27 @@ impl RemovalsExplained {
         match evidence.verdict {
             Verdict::Alive => Err(String::from("the verdict is alive")),
             Verdict::Gone => is_proven(base, &subject, evidence),
-            Verdict::Silent => Self::is_silent(base, &subject, evidence),
+            Verdict::Silent => Self::is_silent(base, change, &subject, evidence),
         }
     }
 
-    fn is_silent(base: &View, subject: &MemberId, evidence: &Evidence) -> Result<(), String> {
+    fn is_silent(
+        base: &View,
+        change: &ViewChange,
+        subject: &MemberId,
+        evidence: &Evidence,
+    ) -> Result<(), String> {
         let needed = base.timing().removal_silence();
         if evidence.silent_for < needed {
             return Err(format!("the checker had not heard it for {:?} only", evidence.silent_for));
         }
         if hubs::borrows(base, subject) {
             // Hubs alone are asked, and those that are lost themselves may be missing.
+            let all_go = hubs::first_in_office(base).all(|hub| !change.view.contains(&hub.id));
             let strange = evidence.fenced_by.iter().find(|id| !hubs::is_hub(base, id));
             return match strange {
                 Some(id) => Err(format!("{} voted for it and is no hub", base.name_of(id))),
-                None if evidence.fenced_by.is_empty() => Err(String::from("no hub voted for it")),
+                None if evidence.fenced_by.is_empty() && !all_go => Err(String::from("no hub voted for it")),
                 None => Ok(()),
             };
         }
@@ -92,7 +98,7 @@ impl Observer for RemovalsExplained {
         let Some(base) = self.views.base_of(&change.view) else { return Ok(()) };
         for removed in &change.crashed {
             let named = |why| format!("{} is out of view {}: {why}", removed.member.name, change.view.id());
-            Self::judge(look, base, removed).map_err(named)?;
+            Self::judge(look, base, change, removed).map_err(named)?;
         }
         Ok(())
     }

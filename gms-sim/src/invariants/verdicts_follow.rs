@@ -50,7 +50,9 @@ impl Observer for VerdictsFollow {
                 }
             }
             StepKind::ReceivedDatagram { datagram, .. } => {
+                // A verifier that has left meanwhile is a stranger, whose word is not heard.
                 if let DatagramBody::VerifyReply { check, suspect, finding: Finding::Alive } = &datagram.body
+                    && look.member_of(by, datagram.head.sender).is_some()
                     && let Some(asked) = self.asked.get_mut(&(by, *suspect)).filter(|a| a.0 == *check)
                 {
                     asked.1 = true;

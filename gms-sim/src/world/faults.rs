@@ -208,15 +208,15 @@ impl World {
             if process.is_up() && process.running != Running::Yes {
                 self.set_running(index, Running::Yes);
             }
-            self.command(index, Command::SetSick(false));
         }
     }
 
-    /// Heals, and starts what has to run for anybody to find the others: the seeds.
+    /// Heals, and starts what has to run for anybody to find the others: the seeds, where a process ever ran.
     pub(crate) fn restore(&mut self) {
         self.apply(Fault::Heal);
-        for host in 0..self.scenario.seeds {
-            if self.process_on(host).is_none() && !self.waits_to_come_back(host) {
+        for host in 0..self.scenario.seeds.min(self.listeners.len()) {
+            let ever_ran = !self.listeners[host].is_empty();
+            if ever_ran && self.process_on(host).is_none() && !self.waits_to_come_back(host) {
                 self.begin(host, 0, None);
             }
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use gms_core::Timestamp;
+use gms_core::member::ShortId;
 use gms_core::runtime::StepKind;
 
 use crate::network::Network;
@@ -33,6 +34,13 @@ impl Look<'_> {
     /// The process with this member id.
     pub fn process_of(&self, id: &gms_core::MemberId) -> Option<usize> {
         self.truth.process_of(id)
+    }
+
+    /// The process that is the member `sender` of the view of process `by`; none where that is a stranger to it.
+    pub fn member_of(&self, by: usize, sender: ShortId) -> Option<usize> {
+        let from = self.truth.process_of_short(sender)?;
+        let view = self.processes[by].view()?;
+        view.contains(&self.processes[from].member().id).then_some(from)
     }
 }
 
@@ -91,5 +99,21 @@ pub struct Violation {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "broken at {:?}: {}: {}", self.at, self.invariant, self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::{Fault, Scenario};
+    use crate::world::World;
+
+    #[test]
+    fn a_sender_that_is_not_in_the_view_is_no_member() {
+        let mut world =
+            World::new(Scenario { members: 2, seeds: 2, ..Scenario::default() }, Vec::new()).unwrap();
+        world.inflict(Fault::Start { host: 2 });
+        let [member, stranger] = [1, 2].map(|process| world.processes()[process].member().id.short());
+        assert_eq!(world.look().member_of(0, member), Some(1));
+        assert_eq!(world.look().member_of(0, stranger), None);
     }
 }

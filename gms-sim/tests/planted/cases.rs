@@ -60,6 +60,9 @@ static USURPER: Workload = plain("a usurper", scripts::usurper);
 static BESIDE: Workload = plain("lost after another", scripts::lost_after_another);
 static STAR: Workload = plain("the middle of a star", scripts::the_middle_of_a_star);
 static PAUSES: Workload = plain("a coordinator pauses", scripts::coordinator_pauses);
+static UNQUORATE: Workload = plain("a hub without a majority", scripts::a_hub_without_a_majority);
+static ONE_HUB: Workload = plain("one hub hears it", scripts::one_hub_hears_it);
+static HUBLESS: Workload = plain("without hubs", scripts::without_hubs);
 static DEAF: Workload = Workload {
     name: "deaf",
     scenario: scripts::deaf,
@@ -118,6 +121,9 @@ pub(crate) static CASES: &[Case] = &[
     case(&[FencesOutliveBase], &VIEWS, 12, "fences count in their base"),
     case(&[NoSettling], &LEAVERS, 24, ISOLATED),
     case(&[NoWaitAfterGap], &MISSED, 16, ISOLATED),
+    case(&[HublessReachNoFurther], &HUBLESS, 8, "who dies is out in time"),
+    case(&[QuorateForIgnored], &UNQUORATE, 8, ISOLATED),
+    case(&[OneHubIsEnough], &ONE_HUB, 8, ISOLATED),
 ];
 
 /// Faults that another rule makes harmless, as far as anything that a cluster does can tell; `docs/planted-faults.md` says

@@ -5,6 +5,7 @@
 mod cases;
 mod scripts;
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -15,6 +16,9 @@ use gms_sim::run;
 
 /// Environment variable: looks at so many seeds of the mixed workload for each fault, and prints the table.
 const SEEDS: &str = "GMS_PLANTED_SEEDS";
+
+/// Seeds of each script that must break nothing where nothing is planted.
+const CALM_SEEDS: u64 = 32;
 
 /// Runs one seed with `faults` planted. Returns what broke.
 fn broken_by(faults: &[Planted], workload: &Workload, seed: u64) -> Option<String> {
@@ -78,6 +82,18 @@ fn each_planted_fault_is_caught_and_without_it_nothing_is() {
         }
         let alarm = first_broken(&[], workload, seed + 1);
         alarm.map(|(seed, what)| format!("nothing planted: seed {seed} of {:?}: {what}", workload.name))
+    });
+    let failed: Vec<String> = told.into_iter().flatten().collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
+fn without_a_fault_the_first_seeds_of_all_scripts_break_nothing() {
+    let scripts: BTreeMap<&str, &Workload> = CASES.iter().map(|c| (c.workload.name, c.workload)).collect();
+    let scripts: Vec<&Workload> = scripts.into_values().filter(|w| w.name != MIXED.name).collect();
+    let told = in_parallel(&scripts, |workload| {
+        let alarm = first_broken(&[], workload, CALM_SEEDS);
+        alarm.map(|(seed, what)| format!("seed {seed} of {:?}: {what}", workload.name))
     });
     let failed: Vec<String> = told.into_iter().flatten().collect();
     assert!(failed.is_empty(), "{failed:#?}");

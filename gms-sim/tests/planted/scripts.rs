@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use gms_core::config::CrashDetection;
+use gms_core::config::{CrashDetection, HeartbeatRecipients};
 use gms_sim::network::{Link, StreamMode};
 use gms_sim::{Fault, Scenario, Step, World};
 
@@ -281,4 +281,38 @@ pub(crate) fn views_change_while_votes_come(seed: u64) -> Scenario {
         faults.push(at(3_300 + rng.u64(0..1_200), Fault::Start { host }));
     }
     Scenario { not_eligible: (1..10).collect(), ..scenario(seed, 5, 8, faults) }
+}
+
+/// Hubs are m0 to m3: heartbeats go to these and to two others.
+fn with_hubs(seed: u64, members: usize, seconds: u64, faults: Vec<Step>) -> Scenario {
+    Scenario {
+        heartbeat_recipients: Some(HeartbeatRecipients::Predecessors(2)),
+        not_eligible: (4..members).collect(),
+        ..scenario(seed, members, seconds, faults)
+    }
+}
+
+/// The hub m3 and m8 are parted from all others, and m8 hears a hub.
+pub(crate) fn a_hub_without_a_majority(seed: u64) -> Scenario {
+    let mut rng = Rng::with_seed(seed);
+    let parted = Fault::Partition { groups: vec![vec![0, 1, 2, 4, 5, 6, 7], vec![3, 8]] };
+    with_hubs(seed, 9, 8, vec![at(2_000 + rng.u64(0..1_000), parted)])
+}
+
+/// Of all others only the hub m3 hears m8, and what m3 says of it comes late.
+pub(crate) fn one_hub_hears_it(seed: u64) -> Scenario {
+    let mut rng = Rng::with_seed(seed);
+    let slow = Duration::from_millis(600);
+    let link = Link { delay_min: slow, delay_mean: slow, ..Link::default() };
+    let begin = 2_000 + rng.u64(0..1_000);
+    let mut faults = apart(begin, 8, &[0, 1, 2, 4, 5, 6, 7]);
+    faults.push(at(begin, Fault::Link { from: 3, to: 0, link }));
+    with_hubs(seed, 9, 8, faults)
+}
+
+/// All hubs are lost at once.
+pub(crate) fn without_hubs(seed: u64) -> Scenario {
+    let mut rng = Rng::with_seed(seed);
+    let lost = 2_000 + rng.u64(0..500);
+    with_hubs(seed, 11, 9, (0..4).map(|host| at(lost, Fault::Down { host })).collect())
 }

@@ -5,6 +5,7 @@ mod machines;
 mod members;
 mod network;
 mod published;
+mod sick;
 mod signs;
 mod weights;
 

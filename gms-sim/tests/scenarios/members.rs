@@ -28,9 +28,20 @@ fn ten_restarts_in_a_row_faster_than_any_timeout_end_with_one_entry() {
 }
 
 #[test]
-fn a_process_that_moves_to_another_port_has_its_name_back_when_the_old_one_is_out() {
-    let faults = vec![at(10, Fault::Crash { host: 3 }), at(13, Fault::Restart { host: 3, elsewhere: true })];
-    assert_ends_with(&run(scenario(5, 60, faults)), 5);
+//= docs/protocol.md#vw-11
+fn a_process_that_comes_back_on_another_port_has_its_name_again_however_soon_that_is() {
+    for millis in [0, 1, 100, 1_000, 1_999, 2_001, 3_000, 7_000] {
+        let back = gms_sim::Step {
+            at: std::time::Duration::from_millis(10_000 + millis),
+            fault: Fault::Restart { host: 3, elsewhere: true },
+        };
+        let crash = at(10, Fault::Crash { host: 3 });
+        let faults = if millis == 0 { vec![back] } else { vec![crash, back] };
+        let outcome = run(scenario(5, 30, faults));
+        assert_ends_with(&outcome, 5);
+        let report = Report::new(&outcome);
+        assert!(millis > 2_000 || report.joining.max_ms < 1_000.0, "after {millis} ms: {report}");
+    }
 }
 
 #[test]

@@ -56,3 +56,11 @@ fn a_cluster_forms_where_streams_of_one_host_hang() {
     let in_view = outcome.world.up().filter(|process| process.view().is_some_and(|view| view.len() >= 4));
     assert!(in_view.count() >= 4, "{report}");
 }
+
+#[test]
+fn members_that_are_a_twelfth_of_the_timeout_apart_form_a_view_and_stay() {
+    let delay = std::time::Duration::from_millis(40);
+    let network = Link { delay_min: delay, delay_mean: delay, ..Link::default() };
+    let member_timeout = std::time::Duration::from_secs(1);
+    assert_untouched(&run(Scenario { network, member_timeout, ..scenario(5, 60, vec![]) }));
+}

@@ -1,21 +1,17 @@
 //! What the tests of the transport share: generous deadlines, raw peers, and waiting for arrivals.
 // Each test binary uses a part, and clippy knows this file for no test.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of this")]
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "each test file uses a part of this")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
-use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use bytes::Bytes;
-use gms_core::output::Destination;
-use gms_core::transport::{Incoming, Outgoing, Transport};
+pub use gms_conformance::tools::{LONG, addr, bytes, datagram, in_time, receive, receive_one, to, until};
+use gms_core::transport::{Incoming, Transport};
 use gms_udp::{Limits, UdpTransport};
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 
-/// Longer than anything takes; only a failing test waits for it.
-pub const LONG: Duration = Duration::from_secs(30);
 /// Time that a test wants to see pass.
 pub const SHORT: Duration = Duration::from_millis(100);
 
@@ -27,50 +23,6 @@ pub async fn open_with(change: impl FnOnce(&mut Limits)) -> UdpTransport {
     let mut limits = Limits::default();
     change(&mut limits);
     UdpTransport::builder().limits(limits).bind("127.0.0.1:0").await.unwrap()
-}
-
-/// Runs `future`, fails the test if it does not end.
-pub async fn in_time<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(LONG, future).await.expect("must end in time")
-}
-
-/// Receives until `count` items are there.
-pub async fn receive(transport: &impl Transport, count: usize) -> Vec<Incoming> {
-    let mut arrived = Vec::new();
-    in_time(async {
-        while arrived.len() < count {
-            transport.receive(&mut arrived).await.unwrap();
-        }
-    })
-    .await;
-    assert_eq!(arrived.len(), count, "{arrived:?}");
-    arrived
-}
-
-pub async fn receive_one(transport: &impl Transport) -> Incoming {
-    receive(transport, 1).await.remove(0)
-}
-
-pub fn datagram(to: SocketAddr, bytes: impl Into<Bytes>) -> Outgoing {
-    Outgoing { to, bytes: bytes.into() }
-}
-
-pub fn addr(transport: &impl Transport) -> SocketAddr {
-    transport.endpoint().addr
-}
-
-pub fn to(transport: &impl Transport) -> Destination {
-    Destination::Address(transport.endpoint().check_addr)
-}
-
-/// The bytes of whatever arrived.
-pub fn bytes(incoming: &Incoming) -> &Bytes {
-    match incoming {
-        Incoming::Unreachable { to } => panic!("no bytes came, {to} is unreachable"),
-        Incoming::Datagram { bytes, .. } | Incoming::Frame { bytes, .. } | Incoming::Check { bytes, .. } => {
-            bytes
-        }
-    }
 }
 
 pub fn framed(frame: &[u8]) -> Vec<u8> {
@@ -128,18 +80,4 @@ pub async fn works(transport: &impl Transport) {
     })
     .await;
     assert_eq!(reply, gms_core::transport::ProbeReply::Answer("a".into()));
-}
-
-/// Receives and throws away until something fits.
-pub async fn until(transport: &impl Transport, fits: impl Fn(&Incoming) -> bool) -> Incoming {
-    in_time(async {
-        loop {
-            let mut arrived = Vec::new();
-            transport.receive(&mut arrived).await.unwrap();
-            if let Some(found) = arrived.into_iter().find(&fits) {
-                return found;
-            }
-        }
-    })
-    .await
 }

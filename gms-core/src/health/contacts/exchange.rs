@@ -93,8 +93,10 @@ impl Exchange {
         valid: Duration,
         mut counts: impl FnMut(Shown) -> bool,
     ) -> Option<Timestamp> {
-        let counted = self.echoes.iter().filter(|e| counts(e.shown) && !e.lent_for.is_zero());
-        counted.map(|e| e.sent + e.lent_for.min(valid)).max()
+        let lent =
+            |e: &Echoed| if planted::is(Planted::QuorateForIgnored) { valid } else { e.lent_for.min(valid) };
+        let counted = self.echoes.iter().filter(|e| counts(e.shown) && !lent(e).is_zero());
+        counted.map(|e| e.sent + lent(e)).max()
     }
 
     /// Takes the number of the next datagram and remembers when it was sent.

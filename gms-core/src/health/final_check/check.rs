@@ -158,7 +158,10 @@ impl FinalCheck {
         }
         let Some(report) = self.verifiers.iter_mut().find(|r| r.by == by) else { return false };
         let is_news = report.finding != Some(finding);
-        report.finding = Some(finding);
+        // Datagrams overtake each other: that nothing came yet says less than what came.
+        if finding != Finding::Silent || report.finding.is_none() {
+            report.finding = Some(finding);
+        }
         if is_news && matches!(finding, Finding::Other(other) if other != scene.me.id) {
             self.ask_connection(scene, out);
         }
@@ -289,6 +292,7 @@ impl FinalCheck {
             began: self.began,
             silence_limit: last + scene.timing().member_timeout * 3 / 2,
             request: self.asking.request(),
+            rests_on_one_refusal: self.rests_on_one_refusal(scene, verdict),
             late_from: self.late_from,
         });
         Ended {
@@ -330,6 +334,29 @@ impl FinalCheck {
         timing.refused_grace.max(rtt * 4).min(timing.final_check_timeout)
     }
 
+    /// Another view is in place. Where it has a third member, one refusal is no proof any more.
+    //= docs/protocol.md#fd-21
+    pub(super) fn handle_view_installed(&mut self, scene: Scene<'_>) {
+        if self.grace_ends.is_some() && !self.is_refused_to_enough(scene) {
+            self.grace_ends = None;
+        }
+    }
+
+    /// Whether somebody beside this member was refused, where there is a third.
+    fn is_refused_to_enough(&self, scene: Scene<'_>) -> bool {
+        scene.view.len() <= 2 || self.is_refused_to_others(scene) || planted::is(Planted::OneRefusalIsProof)
+    }
+
+    fn is_refused_to_others(&self, scene: Scene<'_>) -> bool {
+        self.verifiers.iter().any(|report| is_refused(&self.suspect, report))
+            || self.accusations.iter().any(|a| a.saw_it_gone && !scene.is_me(&a.by))
+    }
+
+    fn rests_on_one_refusal(&self, scene: Scene<'_>, verdict: Verdict) -> bool {
+        let is_refused_here = verdict == Verdict::Gone && self.outcome == Some(ProbeOutcome::Refused);
+        is_refused_here && scene.view.len() <= 2 && !self.is_refused_to_others(scene)
+    }
+
     /// Begins the grace when this member was refused and, where there is a third member, another one was refused too
     /// or met another incarnation there.
     //= docs/protocol.md#fd-21
@@ -338,18 +365,20 @@ impl FinalCheck {
         if is_strict || self.outcome != Some(ProbeOutcome::Refused) || self.grace_ends.is_some() {
             return;
         }
-        let is_refused = |r: &VerifierReport| match r.finding {
-            Some(Finding::Refused) => true,
-            Some(Finding::Other(other)) => other != self.suspect && other != r.by,
-            Some(Finding::Alive | Finding::Silent) | None => false,
-        };
-        let is_second = self.verifiers.iter().any(is_refused)
-            || self.accusations.iter().any(|a| a.saw_it_gone && !scene.is_me(&a.by));
-        if scene.view.len() > 2 && !is_second && !planted::is(Planted::OneRefusalIsProof) {
+        if !self.is_refused_to_enough(scene) {
             return;
         }
         let grace = if self.is_unreachable { Duration::ZERO } else { self.grace(scene) };
         self.grace_ends = Some(scene.now + grace);
+    }
+}
+
+/// Whether a verifier was refused, or met another incarnation.
+fn is_refused(suspect: &MemberId, report: &VerifierReport) -> bool {
+    match report.finding {
+        Some(Finding::Refused) => true,
+        Some(Finding::Other(other)) => other != *suspect && other != report.by,
+        Some(Finding::Alive | Finding::Silent) | None => false,
     }
 }
 

@@ -247,6 +247,32 @@ fn in_a_view_of_two_one_refusal_is_enough() {
     assert_eq!(verdict(&desk, 1), Some(Verdict::Gone));
 }
 
+/// A third member joins while the one of two is being found gone, or was found so before its removal was decided.
+#[test]
+//= docs/protocol.md#fd-21
+fn one_refusal_is_not_enough_any_more_once_a_third_member_has_joined() {
+    for was_found in [false, true] {
+        let mut desk = Desk::new(2, 0);
+        desk.pass(1250, &[]);
+        desk.probe_brings(ProbeOutcome::Refused);
+        desk.pass(if was_found { 10 } else { 5 }, &[]);
+        assert_eq!(verdict(&desk, 1).is_some(), was_found);
+        desk.installs_with(2);
+        desk.pass(20, &[2]);
+        assert_eq!(verdict(&desk, 1), None, "found before: {was_found}");
+    }
+}
+
+#[test]
+fn a_finding_that_says_less_and_comes_late_takes_nothing_back() {
+    let mut desk = checking();
+    desk.hears_finding(4, 3, Finding::Refused);
+    desk.hears_finding(4, 3, Finding::Silent);
+    desk.probe_brings(ProbeOutcome::Refused);
+    desk.pass(10, &[1, 2, 4]);
+    assert_eq!(verdict(&desk, 3), Some(Verdict::Gone));
+}
+
 #[test]
 fn another_incarnation_at_the_address_is_gone_at_once_and_at_a_verifier_a_refusal() {
     let mut desk = checking();

@@ -81,10 +81,10 @@ impl Health {
         out.event(Event::FinalCheckStarted { member: subject(scene, *member), reason });
     }
 
-    /// Reports the link to a member that lives and is not heard, once.
+    /// Reports the link to a member that lives and is not heard, once: not where its loss was reported.
     //= docs/protocol.md#fd-20
     pub(super) fn report_link(&mut self, scene: Scene<'_>, id: &MemberId, out: &mut Outbox) {
-        if self.clearings.degrade(id) {
+        if self.clearings.degrade(id) && !self.links.is_degraded(id) {
             out.event(Event::LinkDegraded(link_report(scene, id)));
         }
     }

@@ -65,6 +65,20 @@ impl Health {
         }
     }
 
+    /// A joiner wants the name of `member`: it may be its successor on another port, so this member looks whether that one
+    /// lives, at most once each `check_timeout`.
+    //= docs/protocol.md#vw-11
+    pub(crate) fn handle_name_wanted(&mut self, scene: Scene<'_>, member: MemberId, out: &mut Outbox) {
+        let last = self.name_wanted_at.get(&member);
+        let is_due = last.is_none_or(|at| scene.now.since(*at) >= scene.timing().check_timeout);
+        let is_known = !scene.is_me(&member) && scene.contacts.get(&member).is_some();
+        if is_due && is_known && !scene.isolated && self.is_open(&member) {
+            self.name_wanted_at.insert(member, scene.now);
+            let is_official = self.is_acting_checker(scene);
+            self.begin_final_checks(scene, &[(member, Reason::Requested)], is_official, out);
+        }
+    }
+
     /// Puts one question to each of `members`.
     //= docs/protocol.md#lv-4
     pub(crate) fn ask_once(&mut self, scene: Scene<'_>, members: &[MemberId], out: &mut Outbox) {

@@ -82,20 +82,25 @@ impl Health {
 
     /// Repeats the looks that are due.
     pub(super) fn repeat_looks(&mut self, scene: Scene<'_>, out: &mut Outbox) {
-        let Self { signs, suspicions, finals, .. } = self;
-        let is_wanted = |id: &MemberId| {
-            let is_open =
-                !suspicions.is_suspect(id) && finals.standing(id).is_none() && !finals.is_running(id);
-            is_open && !scene.isolated && !scene.sick
-        };
-        signs.repeat_looks(scene, is_wanted, out);
+        for again in self.signs.take_due(scene.now) {
+            if self.is_worth_a_look(scene, again.member()) {
+                self.signs.connect(scene, again, out);
+            }
+        }
     }
 
     fn look(&mut self, scene: Scene<'_>, member: MemberId, out: &mut Outbox) {
-        let is_open = !self.is_suspect(&member) && !self.finals.is_running(&member);
-        if is_open && !scene.isolated && !scene.sick {
+        if self.is_worth_a_look(scene, member) {
             self.signs.look(scene, member, out);
         }
+    }
+
+    /// Whether this member may accuse it, and nobody sees to it already: itself, or another whose word has just come.
+    fn is_worth_a_look(&self, scene: Scene<'_>, member: MemberId) -> bool {
+        let is_checked = self.finals.is_running(&member) || self.verifications.is_running(&member);
+        self.may_accuse(scene, &member)
+            && !is_checked
+            && !self.accusations.is_lately_accused(&member, scene.now, scene.timing().heartbeat_interval)
     }
 }
 

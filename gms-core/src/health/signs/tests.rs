@@ -4,7 +4,7 @@ use crate::config::CrashDetection;
 use crate::evidence::{Finding, ProbeOutcome, Reason, Verdict};
 use crate::health::testing::{Desk, request};
 use crate::input::WatchEnd;
-use crate::message::{AccusationId, Answers, Flags};
+use crate::message::{AccusationId, Answers, CheckId, Flags};
 use crate::testing::{id, view_with};
 
 /// Member `me` of `len`, at rest after a heartbeat of everybody.
@@ -217,6 +217,28 @@ fn a_suspect_is_not_looked_at_again() {
     let mut desk = resting(5, 2);
     desk.with(|h, s, out| h.handle_command_suspect(s, id(4), out));
     desk.lines();
+    desk.finds_nobody_at(4);
+    assert!(desk.lines_with("connect").is_empty());
+}
+
+#[test]
+fn whom_somebody_else_has_just_accused_is_looked_at_by_nobody_further() {
+    let mut desk = resting(5, 2);
+    desk.hears_accusation(1, 1, &[4], Flags::default());
+    desk.lines();
+    desk.finds_nobody_at(4);
+    assert!(desk.lines_with("connect").is_empty());
+    desk.pass(201, &[0, 1, 3]);
+    desk.finds_nobody_at(4);
+    assert_eq!(desk.lines_with("connect"), ["301 connect m4"], "the word has led to nothing for an interval");
+}
+
+#[test]
+fn whoever_verifies_does_not_look_besides() {
+    let mut desk = resting(5, 2);
+    let contact = desk.hears(0);
+    desk.with(|h, s, out| h.handle_verify_request(s, &contact, CheckId(7), id(4), out));
+    assert_eq!(desk.lines_with("connect"), ["100 connect m4"]);
     desk.finds_nobody_at(4);
     assert!(desk.lines_with("connect").is_empty());
 }

@@ -62,6 +62,8 @@ pub(super) struct Candidate {
     /// The member of the view whose address it has.
     old: Option<MemberId>,
     due: Timestamp,
+    /// When to look again whether a member has its name.
+    name_due: Timestamp,
 }
 
 impl Candidate {
@@ -77,6 +79,7 @@ impl Candidate {
             probe: None,
             old: None,
             due: now,
+            name_due: Timestamp::FAR_FUTURE,
         }
     }
 
@@ -85,8 +88,23 @@ impl Candidate {
         *self.member == with_canonical_addresses(member.clone())
     }
 
-    pub(super) const fn due(&self) -> Timestamp {
-        self.due
+    pub(super) fn due(&self) -> Timestamp {
+        self.due.min(self.name_due)
+    }
+
+    /// Refuses it where the member that has its name turns out to live, or not to answer for the moment.
+    //= docs/protocol.md#vw-11
+    pub(super) fn look_at_name(&mut self, scene: Scene<'_>) -> Progress {
+        if scene.now < self.name_due {
+            return Progress::Waits;
+        }
+        self.plan_look_at_name(scene);
+        refusal::of_name(scene, &self.member, self.arrived).map_or(Progress::Waits, Progress::Refused)
+    }
+
+    fn plan_look_at_name(&mut self, scene: Scene<'_>) {
+        let is_held = refusal::namesake(scene, &self.member).is_some();
+        self.name_due = if is_held { try_again(scene) } else { Timestamp::FAR_FUTURE };
     }
 
     pub(super) fn is_probed_by(&self, probe: ProbeId) -> bool {
@@ -153,6 +171,7 @@ impl Candidate {
 
     /// Begins to ask, or begins anew where another member than before has its address.
     pub(super) fn handle_view_installed(&mut self, scene: Scene<'_>, rng: &mut Rng, out: &mut Outbox) {
+        self.plan_look_at_name(scene);
         let holder =
             scene.view.members().iter().map(|m| &*m.member).find(|m| refusal::share_address(m, &self.member));
         let old = holder.map(|m| m.id);
@@ -243,8 +262,7 @@ impl Candidate {
             let probe = out.start_probe(CheckTarget { address, request }, timing.check_timeout);
             self.probe = Some(Probe { id: probe, started: scene.now, target });
         }
-        let again = scene.now + (timing.check_timeout / 4).max(TRY_AGAIN_MIN);
-        self.due = again.min(self.asked_since + timing.member_timeout);
+        self.due = try_again(scene).min(self.asked_since + timing.member_timeout);
     }
 
     /// An answer is good for T: a joiner that waits longer for its turn may have died meanwhile.
@@ -257,6 +275,11 @@ impl Candidate {
     fn refuse_address(&self) -> Progress {
         Progress::Refused(JoinRefusal::AddressInUse(self.member.endpoint.addr.to_string()))
     }
+}
+
+/// When what was not answered is asked again.
+fn try_again(scene: Scene<'_>) -> Timestamp {
+    scene.now + (scene.timing().check_timeout / 4).max(TRY_AGAIN_MIN)
 }
 
 fn with_canonical_addresses(mut member: Member) -> Member {

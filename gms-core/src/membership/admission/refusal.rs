@@ -3,8 +3,11 @@
 use crate::member::{Member, canonical};
 use crate::message::JoinRefusal;
 use crate::scene::Scene;
+use crate::time::Timestamp;
 
 use super::Join;
+
+use std::time::Duration;
 
 /// What is wrong with a join whoever is asked: the cluster meant, the record, the timing.
 //= docs/protocol.md#vw-11
@@ -18,9 +21,9 @@ pub(super) fn of_stranger(scene: Scene<'_>, join: &Join<'_>) -> Option<JoinRefus
     join.timing.conflict(scene.timing()).map(JoinRefusal::Timing)
 }
 
-/// What keeps the acting coordinator from queueing a joiner.
+/// What keeps the acting coordinator from queueing a joiner, or from keeping it queued, that asked first at `since`.
 //= docs/protocol.md#vw-11
-pub(super) fn of_joiner(scene: Scene<'_>, joiner: &Member) -> Option<JoinRefusal> {
+pub(super) fn of_joiner(scene: Scene<'_>, joiner: &Member, since: Timestamp) -> Option<JoinRefusal> {
     if scene.isolated {
         return Some(JoinRefusal::Isolated);
     }
@@ -37,11 +40,27 @@ pub(super) fn of_joiner(scene: Scene<'_>, joiner: &Member) -> Option<JoinRefusal
     if holders.next().is_some() || holder.is_some_and(|m| scene.is_me(&m.id)) {
         return Some(JoinRefusal::AddressInUse(joiner.endpoint.addr.to_string()));
     }
-    let namesake = scene.view.by_name(&joiner.name).filter(|m| holder.is_none_or(|h| h.id != m.id))?;
-    let silence = scene.contacts.get(&namesake.id).map(|record| record.silence(scene.now));
-    let is_silent = !scene.is_me(&namesake.id) && silence.is_some_and(|s| s > scene.timing().short_silence());
-    let name = joiner.name.clone();
-    Some(if is_silent { JoinRefusal::NameHeldBySilent(name) } else { JoinRefusal::NameInUse(name) })
+    of_name(scene, joiner, since)
+}
+
+/// The member that has the joiner's name and not its address.
+pub(super) fn namesake<'a>(scene: Scene<'a>, joiner: &Member) -> Option<&'a Member> {
+    scene.view.by_name(&joiner.name).filter(|m| !share_address(m, joiner))
+}
+
+/// The name is taken for good where its owner lives beside the joiner: it spoke in answer to something that was sent after
+/// the joiner asked. What was heard before says nothing, for a process that died and came back was heard a moment ago.
+//= docs/protocol.md#vw-11
+pub(super) fn of_name(scene: Scene<'_>, joiner: &Member, since: Timestamp) -> Option<JoinRefusal> {
+    let namesake = namesake(scene, joiner)?;
+    let record = scene.contacts.get(&namesake.id);
+    let name = || joiner.name.clone();
+    let before = since - Duration::from_nanos(1);
+    if scene.is_me(&namesake.id) || record.is_some_and(|r| r.is_proved_after(before)) {
+        return Some(JoinRefusal::NameInUse(name()));
+    }
+    let is_silent = record.is_some_and(|r| r.silence(scene.now) > scene.timing().short_silence());
+    is_silent.then(|| JoinRefusal::NameHeldBySilent(name()))
 }
 
 /// Whether two records name the same address for datagrams or for streams.

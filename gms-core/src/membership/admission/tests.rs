@@ -70,7 +70,8 @@ impl World {
     }
 
     fn join_with(&mut self, now: u64, join: Join<'_>) -> Vec<Action> {
-        self.with(now, |a, scene, out| assert_eq!(a.handle_join(scene, join, None, out), Admitted::Handled));
+        let admitted = self.with(now, |a, scene, out| a.handle_join(scene, join, None, out));
+        assert_ne!(admitted, Admitted::ResendView);
         self.out.drain()
     }
 
@@ -118,6 +119,15 @@ impl World {
             echo: None,
             quorate_for_ms: None,
         };
+        self.contacts.handle_datagram(place, &head, Answers::Nothing, at(now));
+    }
+
+    /// A heartbeat of a member arrives that shows what was sent to it at `sent`.
+    fn answer(&mut self, now: u64, n: u8, sent: u64) {
+        let place = self.contacts.place_of(id(n).short()).unwrap();
+        let echoed = self.contacts.at_mut(place).next_number(at(sent));
+        let mut head = crate::testing::head(n, 0, &self.view, now + 1);
+        head.echo = Some(crate::message::Echo { number: echoed, age_us: 0 });
         self.contacts.handle_datagram(place, &head, Answers::Nothing, at(now));
     }
 
@@ -259,7 +269,6 @@ fn what_is_refused_before_anything_is_queued() {
         ("test", heavy, &none, JoinRefusal::TooHeavy { joiner: 100, cluster: 35 }),
         ("test", twin, &none, JoinRefusal::IdInUse),
         ("test", joiner(&|m| m.name = "m0".into()), &none, JoinRefusal::NameInUse("m0".into())),
-        ("test", joiner(&|m| m.name = "m1".into()), &none, JoinRefusal::NameInUse("m1".into())),
         ("test", joiner(&|m| m.name = "m2".into()), &none, JoinRefusal::NameHeldBySilent("m2".into())),
         (
             "test",
@@ -277,6 +286,53 @@ fn what_is_refused_before_anything_is_queued() {
         assert_eq!(actions.len(), 1);
         assert_eq!(world.admission.poll_timeout(), None);
     }
+}
+
+/// A process that has the name of m1 and no address of a member's.
+fn namesake_of_m1() -> Member {
+    Member { name: "m1".into(), ..member(9) }
+}
+
+#[test]
+//= docs/protocol.md#vw-11
+fn a_joiner_whose_namesake_was_heard_a_moment_ago_waits_until_that_is_looked_at() {
+    let mut world = World::new(view_of(3));
+    world.contact(900, 1);
+    let (timing, joiner) = (TimingOverrides::default(), namesake_of_m1());
+    let join = Join { reply: ReplyHandle(1), cluster_name: "test", member: &joiner, timing: &timing };
+    let admitted = world.with(1_000, |a, scene, out| a.handle_join(scene, join, None, out));
+    assert_eq!(admitted, Admitted::NameHeldBy(id(1)));
+    let actions = world.out.drain();
+    world.heartbeat(1_010, 9, request_in(&actions));
+    world.probe(1_010, probe_in(&actions).unwrap(), ProbeOutcome::Ok);
+    assert_eq!(world.joiners(1_020), [], "two of one name are never in a view");
+    assert_eq!(refusal_in(&world.timeout(1_063)), None);
+    world.install(1_100, &[], &[1]);
+    assert_eq!(world.joiners(1_100), [id(9)]);
+}
+
+#[test]
+//= docs/protocol.md#vw-11
+fn a_name_is_refused_for_good_when_its_owner_answers_something_sent_after_the_join() {
+    let mut world = World::new(view_of(3));
+    world.contact(900, 1);
+    world.join(1_000, &namesake_of_m1());
+    world.answer(1_010, 1, 999);
+    assert_eq!(refusal_in(&world.timeout(1_063)), None, "that was sent before");
+    world.answer(1_070, 1, 1_000);
+    assert_eq!(refusal_in(&world.timeout(1_126)), Some(JoinRefusal::NameInUse("m1".into())));
+    assert!(world.admission.is_empty());
+    assert_eq!(refusal_in(&world.join(1_200, &namesake_of_m1())), None, "it is looked at again");
+}
+
+#[test]
+//= docs/protocol.md#vw-11
+fn a_waiting_joiner_is_told_to_try_again_when_its_namesake_falls_silent() {
+    let mut world = World::new(view_of(3));
+    world.contact(900, 1);
+    world.join(1_000, &namesake_of_m1());
+    assert_eq!(refusal_in(&world.timeout(1_300)), None);
+    assert_eq!(refusal_in(&world.timeout(1_363)), Some(JoinRefusal::NameHeldBySilent("m1".into())));
 }
 
 #[test]
@@ -430,8 +486,9 @@ fn two_joiners_of_one_name_do_not_come_in_together() {
     world.proved(0, &member(9), ProbeOutcome::Ok);
     world.proved(1, &second, ProbeOutcome::Ok);
     assert_eq!(world.joiners(2), [id(9)]);
-    let actions = world.install(3, &[member(9)], &[]);
-    assert_eq!(refusal_in(&actions), Some(JoinRefusal::NameInUse("m9".into())));
+    assert_eq!(refusal_in(&world.install(3, &[member(9)], &[])), None, "it was not heard yet");
+    world.answer(4, 9, 3);
+    assert_eq!(refusal_in(&world.timeout(66)), Some(JoinRefusal::NameInUse("m9".into())));
 }
 
 #[test]

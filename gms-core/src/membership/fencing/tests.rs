@@ -42,6 +42,55 @@ fn everybody_but_the_silent_is_asked_for_all_fences_at_once() {
     assert_eq!(frames(&mut out), crate::testing::to_each(&[0, 1, 2], &asked));
 }
 
+/// m0 of five, where m4 is dead, m3 sick and both to be removed, and the others of `heard` were heard.
+fn asking_beside_a_sick_one(heard: &[u8]) -> (Stand, Fencing, Outbox) {
+    let mut stand = Stand::new(view_of(5), 0);
+    for other in heard {
+        stand.hears(3_200, *other, 1);
+    }
+    let mut sick = crate::testing::head(3, 0, &stand.view, 1);
+    sick.flags.sick = true;
+    stand.contacts.handle_datagram(3, &sick, crate::message::Answers::Nothing, at(3_200));
+    let (mut fencing, mut out) = (Fencing::default(), Outbox::default());
+    fencing.sync(stand.at(3_250), &[silent(3), silent(SUSPECT)], &mut out);
+    (stand, fencing, out)
+}
+
+#[test]
+//= docs/protocol.md#vw-6
+fn a_sick_member_that_is_to_be_removed_votes_on_the_others() {
+    // 15, 10 and the sick one's 10 of 55.
+    let (stand, mut fencing, mut out) = asking_beside_a_sick_one(&[1]);
+    let asked = fence(&stand.view, &[SUSPECT], 1_250);
+    let both = fence(&stand.view, &[3, SUSPECT], 1_250);
+    let mut expected = crate::testing::to_each(&[0, 1, 2], &both);
+    expected.extend(crate::testing::to_each(&[3], &asked));
+    assert_eq!(frames(&mut out), expected);
+    let history = History::new(at(0));
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Pending(at(3_300)));
+    for granter in [0, 1, 3] {
+        fencing.handle_fenced(id(granter), &id(SUSPECT), CHECK);
+    }
+    assert_eq!(state(&fencing, &stand, &history), FenceState::Ready);
+}
+
+#[test]
+//= docs/protocol.md#vw-6
+fn it_makes_no_sense_to_ask_for_a_fence_that_too_few_could_grant() {
+    // Against m3, m0 and m1 have 25 of 55; against m4 the sick m3 makes it 35.
+    let sensible = |stand: &mut Stand, now| {
+        let scene = stand.at(now);
+        [3, SUSPECT].map(|n| Fencing::default().can_suffice(scene, &id(n)))
+    };
+    let (mut stand, fencing, _) = asking_beside_a_sick_one(&[1]);
+    assert_eq!(sensible(&mut stand, 1_249), [true, true], "nobody is known to be silent yet");
+    assert_eq!(sensible(&mut stand, 3_250), [false, true]);
+    assert!(fencing.can_suffice(stand.scene(), &id(3)), "what was asked for is not given up");
+    stand.hears(3_260, 2, 1);
+    assert_eq!(sensible(&mut stand, 3_270), [true, true]);
+    assert_eq!(sensible(&mut stand, 4_460), [false, false], "m1 and m3 are silent by then");
+}
+
 #[test]
 fn who_has_not_granted_is_asked_again_with_the_age_of_then() {
     let (mut stand, mut fencing, _, mut out) = asking(&[SUSPECT]);
@@ -146,7 +195,10 @@ fn hubs_alone_are_asked_for_the_fence_of_a_member_and_everybody_for_that_of_a_hu
     let (stand, _, _, mut out) = asking_hubs(&[6]);
     assert_eq!(frames(&mut out), crate::testing::to_each(&[0, 1, 2, 3], &fence(&stand.view, &[6], 1_250)));
     let (stand, _, _, mut out) = asking_hubs(&[2, 6]);
-    let mut expected = crate::testing::to_each(&[0, 1, 3], &fence(&stand.view, &[2, 6], 1_250));
+    // m2 is to be removed but was heard lately: it votes on m6.
+    let mut expected = crate::testing::to_each(&[0, 1], &fence(&stand.view, &[2, 6], 1_250));
+    expected.extend(crate::testing::to_each(&[2], &fence(&stand.view, &[6], 1_250)));
+    expected.extend(crate::testing::to_each(&[3], &fence(&stand.view, &[2, 6], 1_250)));
     expected.extend(crate::testing::to_each(&[4, 5, 7, 8], &fence(&stand.view, &[2], 1_250)));
     assert_eq!(frames(&mut out), expected);
 }

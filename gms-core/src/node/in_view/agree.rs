@@ -26,7 +26,7 @@ impl InView {
         let condemned = self.condemned();
         let silent: Vec<Silent> = match acting {
             Acting::No => Vec::new(),
-            Acting::Coordinator | Acting::Successor(_) => self.silent(&condemned),
+            Acting::Coordinator | Acting::Successor(_) => self.silent(now, &condemned),
         };
         let scene = scene!(self, now);
         self.fencing.sync(scene, &silent, out);
@@ -120,9 +120,11 @@ impl InView {
             .collect()
     }
 
-    fn silent(&self, condemned: &[Condemned]) -> Vec<Silent> {
+    fn silent(&self, now: Timestamp, condemned: &[Condemned]) -> Vec<Silent> {
+        let scene = scene!(self, now);
         let silent = condemned.iter().filter(|c| !c.gone && !self.queue.leavers().contains(&c.member));
         silent
+            .filter(|c| self.fencing.can_suffice(scene, &c.member))
             .filter_map(|c| {
                 let standing = self.health.standing(&c.member)?;
                 Some(Silent { member: c.member, check: standing.check, began: standing.began })

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::health::contacts::Contact;
+use crate::input::DropCause;
 use crate::member::ClusterTag;
 use crate::membership::announce;
 use crate::message::{Answers, Datagram, DatagramBody, Head};
@@ -39,10 +40,13 @@ impl InView {
         if head.cluster != self.view.cluster().tag() && head.cluster != ClusterTag::NONE {
             let patience = self.view.timing().heartbeat_interval / 2;
             let me = (self.view.cluster_name(), self.me.id);
+            out.drop_message(DropCause::OtherCluster);
             return self.strays.ask(now, patience, from, me, out);
         }
-        let is_mine = head.cluster == self.view.cluster().tag() && head.recipient == self.me.id.short();
-        if !is_mine || head.sender == self.me.id.short() || self.leaves_by.is_some() {
+        if let Some(cause) = self.reason_to_drop(head) {
+            return out.drop_message(cause);
+        }
+        if self.leaves_by.is_some() {
             return;
         }
         let Some(place) = self.contacts.place_of(head.sender) else {
@@ -56,6 +60,20 @@ impl InView {
         self.handle_contact(now, &contact, head, out);
         if contact.fresh || is_heard_late(body) {
             self.handle_body(now, &contact, body, out);
+        } else {
+            out.drop_message(DropCause::OldNumber);
+        }
+    }
+
+    /// Whether a message of this head is none for this member.
+    pub(super) fn reason_to_drop(&self, head: &Head) -> Option<DropCause> {
+        let me = self.me.id.short();
+        if head.cluster != self.view.cluster().tag() {
+            Some(DropCause::OtherCluster)
+        } else if head.recipient != me || head.sender == me {
+            Some(DropCause::OtherRecipient)
+        } else {
+            None
         }
     }
 

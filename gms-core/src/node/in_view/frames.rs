@@ -28,10 +28,8 @@ impl InView {
         if self.handle_discovery_frame(now, from, reply, &head, &body, out) {
             return;
         }
-        let short = self.me.id.short();
-        let meant = head.recipient == short && head.sender != short;
-        if head.cluster != self.view.cluster().tag() || !meant {
-            return;
+        if let Some(cause) = self.reason_to_drop(&head) {
+            return out.drop_message(cause);
         }
         if self.leaves_by.is_some() {
             return self.handle_while_departing(&head, &body, out);

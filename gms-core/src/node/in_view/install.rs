@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::event::{Event, ExclusionCause, ExpelledMember, Removed, StopReason, Subject, ViewChange};
 use crate::health::isolation;
@@ -14,6 +15,7 @@ use crate::membership::proposer::Proposer;
 use crate::message::{ClusterInfo, Decided, FrameBody, Head, Installation};
 use crate::outbox::Outbox;
 use crate::planted::{self, Planted};
+use crate::quorum;
 use crate::time::Timestamp;
 use crate::view::{Change, View, ViewId};
 
@@ -109,6 +111,8 @@ impl InView {
         assert!(next.id() > self.view.id(), "views never go back");
         self.carried =
             self.carried.max(isolation::carried_over(&self.view, &next, &self.me.id, &self.contacts));
+        let changes_nobody = decided.as_ref().is_some_and(|d| d.change.is_empty());
+        self.unfinished.handle_view_installed(self.signs_of_unfinished(now), changes_nobody);
         let old = std::mem::replace(&mut self.view, next);
         let settle = old.timing().removal_silence();
         self.history.push(now, &old, decided.clone(), settle);
@@ -124,8 +128,6 @@ impl InView {
         self.catch_up.handle_view_installed(self.view.id());
         self.installed_at = now;
         self.coordinator_is_idle = false;
-        // One more view may not help: it is asked for again only after as long a wait.
-        self.hears_majority_isolated_since = None;
         out.event(Event::ViewInstalled(Arc::new(describe(&old, &self.view, decided.as_ref()))));
         if old.coordinator().id != self.view.coordinator().id {
             let (from, to) = (Subject::from(old.coordinator()), Subject::from(self.view.coordinator()));
@@ -143,8 +145,17 @@ impl InView {
             self.end = Some(End::Stop(StopReason::Left));
         }
         self.ask_new_senders(now, &new_senders, out);
-        // Everyone shows the new view at once, so that isolation and catching up see it within a round trip.
-        self.heartbeat_at = now;
+        //= docs/protocol.md#fd-4
+        let shows_at = now + self.show_after(decided.as_ref().map(|d| &d.change));
+        self.heartbeat_at = if shows_at > now { self.heartbeat_at.min(shows_at) } else { now };
+    }
+
+    /// When this member shows others the view that it has just installed. Joiners and leavers wait for that; where some
+    /// are only lost, nobody does, and n² heartbeats would hold up those who have yet to install it.
+    fn show_after(&self, decided: Option<&Change>) -> Duration {
+        let only_losses = decided
+            .is_some_and(|change| change.joined.is_empty() && change.left.is_empty() && !change.is_empty());
+        if only_losses { self.view.timing().heartbeat_interval / 10 } else { Duration::ZERO }
     }
 
     /// Frames that concern discovery and joining, from anybody. Returns whether this was one.
@@ -201,6 +212,9 @@ impl InView {
             Admitted::ResendView => {
                 let body = self.welcome(&member.id, |m, id| m.has_shown_view(id));
                 out.reply(reply, member.id.short(), body);
+            }
+            Admitted::NameHeldBy(namesake) => {
+                self.health.handle_name_wanted(scene!(self, now), namesake, out);
             }
         }
     }
@@ -293,9 +307,21 @@ impl InView {
         if held > self.view.id() {
             return self.catch_up.note(scene!(self, now), held, None);
         }
-        if held != ViewId::NONE && held < self.view.id() {
+        //= docs/protocol.md#vw-3
+        let is_leaver = head.flags.leaving || self.history.has_let_go(head.sender);
+        let may_know = !is_leaver || self.is_view_held() || planted::is(Planted::LeaversLetGoEarly);
+        if held != ViewId::NONE && held < self.view.id() && may_know {
             out.reply(reply, head.sender, FrameBody::Install(self.history.since(held, &self.view)));
         }
+    }
+
+    /// Whether members with more than half of the installed view's weight are known to hold it, or a newer one.
+    fn is_view_held(&self) -> bool {
+        let has_shown = |id: &MemberId| {
+            let shown = self.contacts.get(id).map_or(ViewId::NONE, |record| record.newest_view());
+            *id == self.me.id || shown >= self.view.id()
+        };
+        quorum::is_majority(quorum::weight_of(&self.view, has_shown), self.view.weight())
     }
 
     /// This member has decided the view without itself and only waits for the others to hold it.

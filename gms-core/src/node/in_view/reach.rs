@@ -4,6 +4,7 @@ use crate::hubs;
 use crate::member::{Member, MemberId};
 use crate::message::{FrameBody, Installation};
 use crate::outbox::Outbox;
+use crate::planted::{self, Planted};
 use crate::time::Timestamp;
 use crate::view::View;
 
@@ -55,7 +56,8 @@ impl InView {
     /// Places of those who get heartbeats at `now`; `None` for everybody.
     pub(in crate::node) fn recipients(&self, now: Timestamp) -> Option<Vec<usize>> {
         let mut places = self.reach.recipients.clone()?;
-        if let Some(since) = self.isolation.lapsed_since() {
+        let lapsed = self.isolation.lapsed_since();
+        if let Some(since) = lapsed.filter(|_| !planted::is(Planted::HublessReachNoFurther)) {
             let lasted = now.since(since).as_nanos() / self.view.timing().removal_silence().as_nanos().max(1);
             let doublings = u32::try_from(lasted).unwrap_or(u32::MAX).saturating_add(1).min(16);
             let next = self.view.office().take(hubs::HUBS << doublings);

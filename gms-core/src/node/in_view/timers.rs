@@ -4,7 +4,7 @@ use crate::config::QuorumLoss;
 use crate::event::{Event, StopReason};
 use crate::health::quorum_watch::{self, QuorumChange};
 use crate::member::MemberId;
-use crate::message::UnfinishedReason;
+use crate::membership::unfinished::Signs;
 use crate::outbox::Outbox;
 use crate::time::Timestamp;
 use crate::timer::{Earliest, WakeReason};
@@ -56,7 +56,7 @@ impl InView {
         self.update_quorum(now, out);
         self.update_unfinished(now);
         self.coordinator_is_idle = self.is_coordinator_idle(now);
-        self.links.update(scene!(self, now), out);
+        self.health.watch_links(scene!(self, now), out);
         if self.quorum.is_lost() {
             self.announcer.ask_seeds(scene!(self, now), out);
         }
@@ -81,22 +81,17 @@ impl InView {
     /// Whether the view is half-decided as far as this member can tell.
     //= docs/protocol.md#vw-23
     fn update_unfinished(&mut self, now: Timestamp) {
-        let timing = self.view.timing();
-        let isolated_among_many = !self.isolation.is_connected(now) && self.hears_majority;
-        let since = isolated_among_many.then(|| self.hears_majority_isolated_since.unwrap_or(now));
-        self.hears_majority_isolated_since = since;
-        let accepted = self.acceptor.accepted().map(|a| a.since);
-        let older = |at: Option<Timestamp>, span| at.is_some_and(|at| now.since(at) > span);
-        let why = if older(accepted, timing.check_timeout) {
-            Some(UnfinishedReason::Accepted)
-        } else if older(self.fences.oldest_grant(), timing.removal_silence()) {
-            Some(UnfinishedReason::Fenced)
-        } else if older(since, timing.removal_silence()) {
-            Some(UnfinishedReason::Isolated)
-        } else {
-            None
-        };
+        let signs = self.signs_of_unfinished(now);
+        let why = self.unfinished.update(now, self.view.timing(), signs);
         self.requests.set_unfinished(now, why);
+    }
+
+    pub(super) fn signs_of_unfinished(&self, now: Timestamp) -> Signs {
+        Signs {
+            accepted: self.acceptor.accepted().map(|a| a.since),
+            fenced: self.fences.oldest_grant(),
+            isolated_among_many: !self.isolation.is_connected(now) && self.hears_majority,
+        }
     }
 
     /// The first in office that is not suspect here: whom requests go to.

@@ -315,7 +315,7 @@ async fn every_kind_of_step_is_traced_and_counted() {
 }
 
 #[tokio::test]
-async fn malformed_bytes_are_counted_by_cause_and_change_nothing() {
+async fn what_is_dropped_is_counted_by_cause_and_changes_nothing() {
     use crate::transport::{Outgoing, Transport};
     let network = MemoryNetwork::new();
     let m0 = start(&network, 0, builder(0)).await;
@@ -324,14 +324,18 @@ async fn malformed_bytes_are_counted_by_cause_and_change_nothing() {
     // A head whose view begins with a byte that begins no number.
     const ILL_NUMBERED: &[u8] =
         &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 254];
-    let mut batch = vec![datagram(&[]), datagram(&[9, 9, 9]), datagram(ILL_NUMBERED)];
+    // A heartbeat, in order, of a cluster of which nothing is known.
+    const FOREIGN: &[u8] =
+        &[1, 0, 7, 7, 7, 7, 7, 7, 7, 7, 5, 5, 5, 5, 5, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6, 1, 1, 0, 0];
+    let mut batch = vec![datagram(&[]), datagram(&[9, 9, 9]), datagram(ILL_NUMBERED), datagram(FOREIGN)];
     stranger.send(&mut batch).await.unwrap();
     // Each answer proves a turn after the arrival.
-    while m0.gms.stats().dropped.len() < 3 {
+    while m0.gms.stats().dropped.len() < 4 {
         m0.gms.status().await.expect("its loop runs");
     }
     let mut dropped = m0.gms.stats().dropped;
     dropped.sort_unstable();
-    assert_eq!(dropped, [("malformed", 1), ("truncated", 1), ("unknown_version", 1)]);
+    let expected = [("malformed", 1), ("other_cluster", 1), ("truncated", 1), ("unknown_version", 1)];
+    assert_eq!(dropped, expected);
     assert_eq!(m0.gms.state(), State::Member);
 }
