@@ -1,6 +1,6 @@
-//! Checks and watches: what each outcome looks like.
+//! Checks: what each outcome looks like.
 
-use gms_core::input::{CheckHandle, WatchEnd};
+use gms_core::input::CheckHandle;
 use gms_core::transport::{Incoming, ProbeReply, Transport as _};
 
 use crate::Kind;
@@ -43,6 +43,16 @@ pub async fn accepted_but_silent(kind: &impl Kind) {
     assert_eq!(in_time(one.probe(check_addr(&two), "who?".into(), SHORT)).await, ProbeReply::TimedOut);
 }
 
+/// Whoever answers what no member answers is no answer, and no sign that nobody is there; afterwards checks are as before.
+pub async fn garbage(kind: &impl Kind) {
+    let (one, two) = (kind.open().await, kind.open().await);
+    for babbler in kind.babblers().await {
+        let reply = in_time(one.probe(babbler.addr, "who?".into(), LONG)).await;
+        assert_eq!(reply, ProbeReply::Garbage, "{babbler:?}");
+    }
+    assert_eq!(ask(&one, &two, "me").await, ProbeReply::Answer("me".into()));
+}
+
 /// A check that is given up leaves nothing behind that takes the answer of the next.
 pub async fn given_up(kind: &impl Kind) {
     let (one, two) = (kind.open().await, kind.open().await);
@@ -54,18 +64,4 @@ pub async fn given_up(kind: &impl Kind) {
     assert_eq!(bytes, "first");
     two.answer_check(handle, "late".into()).await;
     assert_eq!(ask(&one, &two, "second").await, ProbeReply::Answer("second".into()));
-}
-
-/// A transport that is closed in order says goodbye to those who watch it.
-pub async fn goodbye(kind: &impl Kind) {
-    if !kind.watches() {
-        return;
-    }
-    let (one, two) = (kind.open().await, kind.open().await);
-    let mut watch = Box::pin(one.watch(check_addr(&two)));
-    let early = tokio::time::timeout(SHORT, &mut watch).await;
-    assert!(early.is_err(), "{early:?} before anything happened");
-    works(&one, &two).await;
-    in_time(two.close()).await;
-    assert_eq!(in_time(watch).await, WatchEnd::Goodbye);
 }

@@ -3,7 +3,7 @@
 //! All of these fail the test, by a panic, where what they wait for does not come.
 
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -91,7 +91,15 @@ pub(crate) fn is_datagram(incoming: &Incoming, expected: &[u8]) -> bool {
 
 /// An address where nobody is any more.
 pub(crate) async fn nobody(kind: &impl Kind) -> SocketAddr {
-    let transport = kind.open().await;
+    closed(kind.open().await).await
+}
+
+/// The same at this IP address.
+pub(crate) async fn nobody_at(kind: &impl Kind, ip: IpAddr) -> SocketAddr {
+    closed(kind.open_at(Some(SocketAddr::new(ip, 0))).await).await
+}
+
+async fn closed(transport: impl Transport) -> SocketAddr {
     let at = check_addr(&transport);
     in_time(transport.close()).await;
     at
@@ -99,12 +107,22 @@ pub(crate) async fn nobody(kind: &impl Kind) -> SocketAddr {
 
 /// Asks `two`, which answers with `answer`.
 pub(crate) async fn ask(one: &impl Transport, two: &impl Transport, answer: &'static str) -> ProbeReply {
+    ask_at(one, check_addr(two), two, answer).await
+}
+
+/// The same, by an address under which `two` is known.
+pub(crate) async fn ask_at(
+    one: &impl Transport,
+    at: SocketAddr,
+    two: &impl Transport,
+    answer: &'static str,
+) -> ProbeReply {
     let answering = async {
         let asked = until(two, |i| matches!(i, Incoming::Check { bytes, .. } if bytes == "who?")).await;
         let Incoming::Check { handle, .. } = asked else { unreachable!() };
         two.answer_check(handle, answer.into()).await;
     };
-    let probe = one.probe(check_addr(two), "who?".into(), LONG);
+    let probe = one.probe(at, "who?".into(), LONG);
     in_time(async {
         let (reply, ()) = tokio::join!(probe, answering);
         reply

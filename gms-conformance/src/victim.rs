@@ -4,12 +4,15 @@ use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
-use gms_core::transport::Transport;
+use gms_core::transport::{Incoming, Transport};
 
 use crate::tools::addr;
 
 /// Set for the process: what the starter has to say to it.
 const WORD: &str = "GMS_TEST_VICTIM";
+
+/// What it answers to every check.
+pub const ANSWER: &str = "the victim";
 
 /// A process with a transport. Killed when it is dropped, at the latest.
 #[derive(Debug)]
@@ -60,6 +63,44 @@ impl Victim {
     }
 }
 
+#[cfg(unix)]
+impl Victim {
+    /// Stops it, so that it does nothing and yet is there; says whether there is a way to.
+    ///
+    /// # Panics
+    ///
+    /// Where it has ended.
+    pub fn stop(&self) -> bool {
+        self.signal(nix::sys::signal::Signal::SIGSTOP);
+        true
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Panics
+    ///
+    /// Where it has ended.
+    pub fn wake(&self) {
+        self.signal(nix::sys::signal::Signal::SIGCONT);
+    }
+
+    fn signal(&self, signal: nix::sys::signal::Signal) {
+        let id = nix::unistd::Pid::from_raw(i32::try_from(self.process.id()).unwrap());
+        nix::sys::signal::kill(id, signal).unwrap();
+    }
+}
+
+#[cfg(not(unix))]
+impl Victim {
+    /// Stops it, so that it does nothing and yet is there; says whether there is a way to, which is not so here.
+    pub fn stop(&self) -> bool {
+        false
+    }
+
+    /// Lets it go on.
+    pub fn wake(&self) {}
+}
+
 impl Drop for Victim {
     fn drop(&mut self) {
         let _ = self.process.kill();
@@ -73,7 +114,7 @@ pub fn word() -> Option<String> {
     std::env::var(WORD).ok()
 }
 
-/// In the same test: says where the transport listens, and receives until the process is killed.
+/// In the same test: says where the transport listens, receives, and answers checks with [`ANSWER`], until the process is killed.
 ///
 /// # Panics
 ///
@@ -82,6 +123,10 @@ pub async fn serve(transport: &impl Transport) {
     std::io::stderr().write_all(format!("\nlistens at {}\n", addr(transport)).as_bytes()).unwrap();
     let mut arrived = Vec::new();
     while transport.receive(&mut arrived).await.is_ok() {
-        arrived.clear();
+        for incoming in arrived.drain(..) {
+            if let Incoming::Check { handle, .. } = incoming {
+                transport.answer_check(handle, ANSWER.into()).await;
+            }
+        }
     }
 }

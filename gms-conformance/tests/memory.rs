@@ -26,6 +26,10 @@ impl Kind for Memory {
         false
     }
 
+    fn speaks_ipv6(&self) -> bool {
+        false
+    }
+
     fn peers(&self) -> usize {
         1000
     }

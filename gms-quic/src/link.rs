@@ -1,7 +1,10 @@
 //! One connection that is kept: reading from it, writing frames to it.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,6 +28,8 @@ const LEAD_FRAMES: u8 = b'F';
 const LEAD_WELCOME: u8 = b'H';
 /// First byte of a stream that carries one datagram, which is too large for a packet.
 const LEAD_DATAGRAM: u8 = b'D';
+/// Datagrams taken from a connection before it looks at anything else.
+const DATAGRAMS_PER_TURN: usize = 64;
 /// Bytes asked from a stream at a time.
 const READ_BYTES: usize = 64 << 10;
 
@@ -126,9 +131,14 @@ pub(crate) async fn read(shared: &Arc<Shared>, link: &Arc<Link>) -> ConnectionEr
     loop {
         tokio::select! {
             datagram = link.connection.read_datagram() => match datagram {
-                Ok(bytes) => {
+                Ok(first) => {
                     link.prove(shared);
-                    deliver_datagram(shared, link, bytes);
+                    let mut datagrams = vec![first];
+                    let lost = more_datagrams(link, &mut datagrams).await;
+                    deliver_datagrams(shared, link, datagrams);
+                    if let Some(error) = lost {
+                        return error;
+                    }
                 }
                 Err(error) => return error,
             },
@@ -150,6 +160,19 @@ pub(crate) async fn read(shared: &Arc<Shared>, link: &Arc<Link>) -> ConnectionEr
     }
 }
 
+/// Takes what is there without waiting: a wake-up of the reader for each costs more than the datagram.
+async fn more_datagrams(link: &Link, into: &mut Vec<Bytes>) -> Option<ConnectionError> {
+    while into.len() < DATAGRAMS_PER_TURN {
+        let mut next = pin!(link.connection.read_datagram());
+        match poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx))).await {
+            Poll::Ready(Ok(bytes)) => into.push(bytes),
+            Poll::Ready(Err(error)) => return Some(error),
+            Poll::Pending => break,
+        }
+    }
+    None
+}
+
 /// The side that made a connection closes it once it is replaced and nothing is under way.
 async fn close_retired(shared: &Shared, link: &Link) {
     tokio::time::sleep(crate::limits::RETIRED_FOR).await;
@@ -159,17 +182,20 @@ async fn close_retired(shared: &Shared, link: &Link) {
 }
 
 //= docs/protocol.md#fd-1
-fn deliver_datagram(shared: &Shared, link: &Link, bytes: Bytes) {
+fn deliver_datagrams(shared: &Shared, link: &Link, datagrams: Vec<Bytes>) {
     let received_at = clock::now();
-    shared.counters.datagrams_received.add(1);
-    shared.counters.datagram_bytes_received.add(bytes.len());
-    if bytes.len() > DATAGRAM_BYTES_MAX || shared.inbox.room().datagrams == 0 {
-        shared.counters.datagrams_dropped.add(1);
-        return;
-    }
-    // Copied: what comes from quinn keeps the whole packet alive, and with offload many packets.
-    let bytes = Bytes::copy_from_slice(&bytes);
-    shared.inbox.deliver(&mut vec![Incoming::Datagram { from: link.peer, received_at, bytes }], false);
+    shared.counters.datagrams_received.add(datagrams.len());
+    shared.counters.datagram_bytes_received.add(datagrams.iter().map(Bytes::len).sum());
+    let room = shared.inbox.room().datagrams;
+    let arrived = datagrams.len();
+    let fitting = datagrams.into_iter().filter(|bytes| bytes.len() <= DATAGRAM_BYTES_MAX).take(room);
+    let mut fitting: Vec<Incoming> = fitting
+        // Copied: what comes from quinn keeps the whole packet alive, and with offload many packets.
+        .map(|bytes| Bytes::copy_from_slice(&bytes))
+        .map(|bytes| Incoming::Datagram { from: link.peer, received_at, bytes })
+        .collect();
+    shared.counters.datagrams_dropped.add(arrived - fitting.len());
+    shared.inbox.deliver(&mut fitting, false);
 }
 
 async fn read_stream(shared: Arc<Shared>, link: Arc<Link>, mut stream: RecvStream) {
@@ -180,7 +206,7 @@ async fn read_stream(shared: Arc<Shared>, link: Arc<Link>, mut stream: RecvStrea
         (Ok(Ok(())), LEAD_DATAGRAM) => {
             let whole = timeout(shared.limits.half_frame, stream.read_to_end(DATAGRAM_BYTES_MAX)).await;
             match whole {
-                Ok(Ok(bytes)) => deliver_datagram(&shared, &link, bytes.into()),
+                Ok(Ok(bytes)) => deliver_datagrams(&shared, &link, vec![bytes.into()]),
                 _ => shared.counters.datagrams_dropped.add(1),
             }
         }

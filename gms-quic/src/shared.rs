@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use gms_core::Timestamp;
 use gms_core::input::{CheckHandle, SendFailure};
 use gms_core::member::canonical;
 use gms_core::message::DATAGRAM_BYTES_MAX;
@@ -141,25 +142,29 @@ impl Shared {
         if self.life.is_closing() {
             return None;
         }
+        let now = clock::now();
+        let mut peers = lock(&self.peers);
         let (mut sent, mut bytes, mut unsent) = (0, 0, 0);
         for datagram in batch.drain(..) {
             let length = datagram.bytes.len();
-            if length <= DATAGRAM_BYTES_MAX && self.send_one(canonical(datagram.to), datagram.bytes) {
+            if length <= DATAGRAM_BYTES_MAX
+                && self.send_one(&mut peers, now, canonical(datagram.to), datagram.bytes)
+            {
                 sent += 1;
                 bytes += length;
             } else {
                 unsent += 1;
             }
         }
+        drop(peers);
         self.counters.datagrams_sent.add(sent);
         self.counters.datagram_bytes_sent.add(bytes);
         self.counters.datagrams_unsent.add(unsent);
         Some(())
     }
 
-    fn send_one(self: &Arc<Self>, to: SocketAddr, bytes: Bytes) -> bool {
-        let offered = lock(&self.peers).offer(clock::now(), to, Item::Datagram(bytes));
-        match offered {
+    fn send_one(self: &Arc<Self>, peers: &mut Peers, now: Timestamp, to: SocketAddr, bytes: Bytes) -> bool {
+        match peers.offer(now, to, Item::Datagram(bytes)) {
             Offered::Linked(link, Item::Datagram(bytes)) => self.send_over(&link, bytes),
             Offered::Waits(todo) => {
                 self.dial(to, todo);

@@ -91,3 +91,26 @@ pub async fn open_certified(dir: &Path, ca: &Pem, cluster: &str, named: &str) ->
     let identity = Identity::Files(write(dir, &member, ca));
     QuicTransport::builder(cluster).identity(identity).bind("127.0.0.1:0").await.unwrap()
 }
+
+/// A server of QUIC that says it speaks `protocol`, with a certificate of its own making.
+pub fn server(protocol: &[u8]) -> (quinn::Endpoint, SocketAddr) {
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    let own = certs::member(&authority(), CLUSTER, "a stranger", valid()).unwrap();
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![CertificateDer::from_pem_slice(own.cert.as_bytes()).unwrap()],
+            PrivateKeyDer::from_pem_slice(own.key.as_bytes()).unwrap(),
+        )
+        .unwrap();
+    config.alpn_protocols = vec![protocol.to_vec()];
+    let config = quinn::crypto::rustls::QuicServerConfig::try_from(config).unwrap();
+    let config = quinn::ServerConfig::with_crypto(std::sync::Arc::new(config));
+    let endpoint = quinn::Endpoint::server(config, "127.0.0.1:0".parse().unwrap()).unwrap();
+    let addr = endpoint.local_addr().unwrap();
+    (endpoint, addr)
+}
