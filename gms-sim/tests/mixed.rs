@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gms_sim::journal::Journal;
-use gms_sim::{Scenario, mixed, run, shrink};
+use gms_sim::{Fault, Scenario, mixed, run, shrink};
 
 /// Seeds run unless the environment says otherwise.
 const SEEDS: u64 = 200;
@@ -37,6 +37,7 @@ fn no_bad_day_breaks_an_invariant_and_all_of_them_heal() {
             let mut seeds = drawn(&mut (0..SEEDS).chain(FOUND));
             let without_hubs: Vec<Scenario> = seeds.iter().filter_map(without_hubs).collect();
             seeds.extend(without_hubs);
+            seeds.extend(FOUND.iter().filter_map(|seed| without_forgetting(*seed)));
             seeds
         }
     };
@@ -62,6 +63,14 @@ fn no_bad_day_breaks_an_invariant_and_all_of_them_heal() {
 fn without_hubs(scenario: &Scenario) -> Option<Scenario> {
     scenario.heartbeat_recipients?;
     Some(Scenario { heartbeat_recipients: None, ..scenario.clone() })
+}
+
+/// The same day with trackers that forget nothing, where they do.
+fn without_forgetting(seed: u64) -> Option<Scenario> {
+    let mut scenario = mixed::scenario(seed);
+    let all = scenario.faults.len();
+    scenario.faults.retain(|step| !matches!(step.fault, Fault::Forget { .. }));
+    (scenario.faults.len() < all).then_some(scenario)
 }
 
 #[test]
