@@ -120,9 +120,17 @@ fn describe(scenario: &Scenario) -> String {
     let mut journal = Journal::of_last(LINES);
     let again = run::run_watched(small.scenario.clone(), &mut journal).expect("it ran before");
     let trace = journal.lines().join("\n");
+    let replay = match *scenario == mixed::scenario(seed) {
+        true => format!(
+            "gms simulate --mixed --seed {seed}, or GMS_SIM_SEED={seed} cargo test -p gms-sim --test mixed"
+        ),
+        false => String::from(
+            "gms simulate --scenario with the scenario that follows: it is a variant of its seed's",
+        ),
+    };
     format!(
         "seed {seed} ({profile:?}, recipients {recipients:?}): {violation}\n\
-         replay: gms simulate --mixed --seed {seed}, or GMS_SIM_SEED={seed} cargo test -p gms-sim --test mixed\n\
+         replay: {replay}\n\
          after {} runs, smaller: {}\n{}\nlast steps:\n{trace}\n",
         small.runs,
         again.violation.map(|violation| violation.to_string()).unwrap_or_default(),
