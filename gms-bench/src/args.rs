@@ -100,8 +100,8 @@ pub(crate) struct LimitsArgs {
     /// How many pairs of measurements are made of each kind
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) repeats: u16,
-    /// Peers to send to and to receive from
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=5000))]
+    /// Peers to send to and to receive from; a member needs two to watch one and be watched by another
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(2..=5000))]
     pub(crate) peers: u16,
     /// How long each measurement takes
     #[arg(long, default_value = "500ms", value_parser = duration)]
@@ -165,6 +165,12 @@ mod tests {
         assert_eq!(args.scenarios, Some(vec![Scenario::Crash, Scenario::HostLoss]));
         assert_eq!(compare(&["--peers", "none"]).unwrap().peers, Some(vec![None]));
         assert_eq!(compare(&[]).unwrap().peers, None);
+    }
+
+    #[test]
+    fn a_single_peer_makes_no_ring() {
+        assert!(Cli::try_parse_from(["gms-bench", "limits", "--peers", "1"]).is_err());
+        assert!(Cli::try_parse_from(["gms-bench", "limits", "--peers", "2"]).is_ok());
     }
 
     #[test]

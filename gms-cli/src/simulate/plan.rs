@@ -81,7 +81,7 @@ impl Plan {
             (Source::flags(base, world, or_one_crash(world, faults)), "flags")
         };
         let plan = Self { source, workload: workload.to_owned(), seed, seeds: args.seeds };
-        if seed.checked_add(args.seeds.unwrap_or(1)).is_none() {
+        if seed.checked_add(args.seeds.unwrap_or(0)).is_none() {
             return Err(Failure::usage(format!("--seed {seed}: not so many seeds follow, begin lower")));
         }
         plan.scenario(seed)?.validate().map_err(|error| Failure::usage(error.to_string()))?;

@@ -91,6 +91,19 @@ fn many_seeds_alone_are_of_the_mixed_workload() {
 }
 
 #[test]
+fn the_last_seeds_that_there_are_end() {
+    let plan = plan(&["--members", "3", "--for", "1s", "--seeds", "3", "--seed", "18446744073709551612"]);
+    let sum = many::run(&plan, &Interrupt::watch().unwrap(), &Progress::new(3, false));
+    assert_eq!(sum.done, 3);
+}
+
+#[test]
+fn delays_longer_than_any_run_are_refused() {
+    let sentence = refused(&["--delay", "580000000000years"]);
+    assert!(sentence.ends_with(": at most 1000h"), "{sentence}");
+}
+
+#[test]
 fn loss_alone_kills_nobody_and_a_short_run_has_its_fault_in_the_middle() {
     assert_eq!(plan(&["--loss", "1%"]).scenario(0).unwrap().faults, []);
     assert_eq!(plan(&["--crash", "0"]).scenario(0).unwrap().faults, []);
