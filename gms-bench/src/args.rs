@@ -122,9 +122,14 @@ pub(crate) struct RenderArgs {
     pub(crate) out: PathBuf,
 }
 
-/// Parses `5s`, `250ms`, `1m 30s`.
+/// Longest span that can be asked for.
+const SPAN_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Parses `5s`, `250ms`, `1m 30s`, up to a week.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text).map_err(|_| String::from("not a duration: write it like 5s, 250ms or 1m"))
+    let span = humantime::parse_duration(text)
+        .map_err(|_| String::from("not a duration: write it like 5s, 250ms or 1m"))?;
+    if span <= SPAN_MAX { Ok(span) } else { Err(String::from("longer than a week: name a shorter span")) }
 }
 
 /// Parses a peer's name, or `none`.
@@ -181,6 +186,7 @@ mod tests {
         );
         assert!(refusal(&["--scenarios", "fire"]).contains("[possible values: idle, crash,"));
         assert!(refusal(&["--repeats", "0"]).contains("0 is not in 1..=1000"));
+        assert!(refusal(&["--settle", "500000000000years"]).contains("name a shorter span"));
         assert!(refusal(&["--settle", "soon"]).contains("write it like 5s, 250ms or 1m"));
         assert!(refusal(&["--members", "2"]).contains("2 is not in 3..=200"));
     }

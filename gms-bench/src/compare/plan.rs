@@ -42,7 +42,9 @@ pub(super) struct Plan {
 impl Plan {
     /// The plan that the arguments describe.
     pub(super) fn of(args: &CompareArgs) -> Result<Self, Failure> {
-        if usize::from(args.victims) * 2 >= usize::from(args.members) {
+        let takes_several = |s: &Scenario| matches!(s, Scenario::CrashSeveral | Scenario::HostLossSeveral);
+        let needs_victims = args.scenarios.as_ref().is_none_or(|list| list.iter().any(takes_several));
+        if needs_victims && usize::from(args.victims) * 2 >= usize::from(args.members) {
             return Err(Failure::Usage(format!(
                 "--victims {} is not less than half of {} members: the rest could not decide",
                 args.victims, args.members

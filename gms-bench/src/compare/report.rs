@@ -1,5 +1,6 @@
 //! All runs, as they are kept in `report.json`, and what they amount to.
 
+use std::io::Read as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,9 @@ use crate::outcome::{Idle, Outcome, Run, Watched};
 use crate::scenario::Scenario;
 use crate::stats::Spread;
 use crate::system::System;
+
+/// Largest report read: that of ten thousand runs fits.
+const REPORT_BYTES_MAX: u64 = 64 << 20;
 
 /// The version of the form of `report.json`. It grows when a field changes its meaning or goes away.
 pub(super) const FORMAT: u32 = 1;
@@ -76,7 +80,9 @@ impl Report {
     /// The report in a file.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let bad = |why: String| Failure::Usage(format!("{} is no report: {why}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(|error| bad(error.to_string()))?;
+        file.take(REPORT_BYTES_MAX).read_to_string(&mut text).map_err(|error| bad(error.to_string()))?;
         let report: Self = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
         if report.format != FORMAT {
             return Err(bad(format!("its form {} is not the {FORMAT} of this version", report.format)));

@@ -42,6 +42,24 @@ fn without_flags_one_of_twenty_members_dies() {
 }
 
 #[test]
+fn one_member_makes_a_cluster() {
+    let scenario = plan(&["--members", "1", "--for", "1s"]).scenario(0).unwrap();
+    assert_eq!(run::run(scenario).unwrap().violation, None);
+}
+
+#[test]
+fn what_can_not_be_written_or_read_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("small.toml");
+    assert!(check_writable(&file.join("x")).unwrap_err().sentence.contains("name another file"));
+    assert!(check_writable(&file).is_ok() && !file.exists(), "nothing is left behind");
+    let endless = refused(&["--scenario", "/dev/zero"]);
+    assert!(endless.contains("larger than 16 MiB"), "{endless}");
+    std::fs::write(&file, format!("members = {}", "[".repeat(100_000))).unwrap();
+    assert!(refused(&["--scenario", file.to_str().unwrap()]).len() < 1_500);
+}
+
+#[test]
 fn flags_make_the_world_and_nobody_is_hit_twice() {
     let flags =
         ["--members", "9", "--member-timeout", "1s", "--loss", "2%", "--delay", "10ms", "--for", "30s"];
