@@ -18,6 +18,8 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 
+use crate::limits::SEGMENTS_MAX;
+
 /// Says when a socket may be written to again; each connection has one.
 struct Writable {
     socket: Arc<UdpSocket>,
@@ -132,7 +134,7 @@ impl AsyncUdpSocket for SharedSocket {
     }
 
     fn max_transmit_segments(&self) -> usize {
-        self.state.max_gso_segments()
+        self.state.max_gso_segments().min(SEGMENTS_MAX)
     }
 
     fn max_receive_segments(&self) -> usize {
