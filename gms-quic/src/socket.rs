@@ -19,6 +19,8 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 
+use crate::limits::SEGMENTS_MAX;
+
 /// Says when a socket may be written to again; each connection has one.
 struct Writable {
     socket: Arc<UdpSocket>,
@@ -128,7 +130,7 @@ impl AsyncUdpSocket for SharedSocket {
     }
 
     fn max_transmit_segments(&self) -> usize {
-        self.state.max_gso_segments()
+        self.state.max_gso_segments().min(SEGMENTS_MAX)
     }
 
     fn max_receive_segments(&self) -> usize {

@@ -114,3 +114,48 @@ pub fn server(protocol: &[u8]) -> (quinn::Endpoint, SocketAddr) {
     let addr = endpoint.local_addr().unwrap();
     (endpoint, addr)
 }
+
+/// A client of the cluster that shows whatever certificate it is given, or none.
+pub fn raw_client(files: Option<&TlsFiles>, ca: &str) -> quinn::ClientConfig {
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(ca.as_bytes()).unwrap()).unwrap();
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots);
+    let mut config = match files {
+        Some(files) => builder
+            .with_client_auth_cert(
+                vec![CertificateDer::from_pem_file(&files.cert).unwrap()],
+                PrivateKeyDer::from_pem_file(&files.key).unwrap(),
+            )
+            .unwrap(),
+        None => builder.with_no_client_auth(),
+    };
+    config.alpn_protocols = vec![format!("gms1/{CLUSTER}").into_bytes()];
+    let config = quinn::crypto::rustls::QuicClientConfig::try_from(config).unwrap();
+    quinn::ClientConfig::new(std::sync::Arc::new(config))
+}
+
+/// The first packet of a handshake that nobody has seen before.
+#[allow(clippy::disallowed_methods, reason = "what quinn is asked with, and nothing of the protocol")]
+pub fn initial(to: SocketAddr, config: &quinn::ClientConfig) -> Vec<u8> {
+    let (now, endpoint) = (std::time::Instant::now(), quinn::EndpointConfig::default());
+    let mut endpoint = quinn_proto::Endpoint::new(endpoint.into(), None, false, None);
+    let server = gms_quic::certificate_name(CLUSTER);
+    let (_, mut connection) = endpoint.connect(now, config.clone(), to, &server).unwrap();
+    let mut packet = Vec::new();
+    let transmit = connection.poll_transmit(now, 1, &mut packet).unwrap();
+    packet.truncate(transmit.size);
+    packet
+}
+
+/// A socket of one of many strangers, each with an address of its own where the system has as many.
+pub fn stranger(number: u16) -> std::net::UdpSocket {
+    let [high, low] = number.to_be_bytes();
+    let own = std::net::UdpSocket::bind(SocketAddr::from(([127, 77, high, low], 0)));
+    own.or_else(|_| std::net::UdpSocket::bind("127.0.0.1:0")).unwrap()
+}
