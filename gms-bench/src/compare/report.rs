@@ -1,6 +1,7 @@
 //! All runs, as they are kept in `report.json`, and what they amount to.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,8 @@ use crate::failure::Failure;
 use crate::outcome::{Idle, Outcome, Run, Watched};
 use crate::scenario::Scenario;
 use crate::stats::Spread;
-use crate::system::System;
+use crate::system::{System, Tuning};
+use crate::transport::Carrier;
 
 /// The version of the form of `report.json`. It grows when a field changes its meaning or goes away.
 pub(super) const FORMAT: u32 = 1;
@@ -54,7 +56,7 @@ pub(super) struct Report {
 impl Report {
     /// An empty report of this plan.
     pub(super) fn new(plan: &Plan) -> Self {
-        let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Self {
             format: FORMAT,
             machine: Machine::here(),
@@ -122,9 +124,12 @@ impl Report {
         }
         systems.sort_by_key(|system| match system {
             System::Gms(tuning) => {
-                (0, system.name() != "gms", tuning.recipients, tuning.member_timeout_ms, String::new())
+                let default = Tuning::at(Duration::from_millis(self.settings.member_timeout_ms));
+                let differs = *tuning != default.over(tuning.carrier);
+                let set = (differs, tuning.recipients, tuning.member_timeout_ms);
+                (None, tuning.carrier, set)
             }
-            System::Peer(peer) => (1, false, None, 0, peer.name().to_owned()),
+            System::Peer(peer) => (Some(peer.name()), Carrier::default(), (false, None, 0)),
         });
         systems
     }
