@@ -60,7 +60,7 @@ fn to_datagram(stage: &Stage<'_>, n: usize, body: &DatagramBody) -> Option<Reply
             Some(Reply::Datagram(DatagramBody::VerifyReply { check, suspect, finding }))
         }
         DatagramBody::FindCoordinator { .. } => {
-            Some(Reply::Datagram(DatagramBody::Coordinator(info(stage, n))))
+            Some(Reply::Datagram(DatagramBody::Coordinator(Box::new(info(stage, n)))))
         }
         _ => None,
     }
