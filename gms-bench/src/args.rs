@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 use crate::member::MemberArgs;
 use crate::scenario::Scenario;
 use crate::system::Peer;
+use crate::transport::Carrier;
 
 /// Measurements of GMS.
 #[derive(Debug, Parser)]
@@ -56,6 +57,9 @@ pub(crate) struct CompareArgs {
     /// Other systems, separated by commas: foca, chitchat, memberlist, serf, or none. Default: all that there are
     #[arg(long, value_delimiter = ',', value_parser = peer)]
     pub(crate) peers: Option<Vec<Option<Peer>>>,
+    /// What carries the messages of GMS, separated by commas; settings other than the defaults use the first
+    #[arg(long, value_delimiter = ',', value_enum, default_values = ["udp", "quic"])]
+    pub(crate) transports: Vec<Carrier>,
     /// Scenarios, separated by commas. Default: all
     #[arg(long, value_delimiter = ',', value_enum)]
     pub(crate) scenarios: Option<Vec<Scenario>>,
@@ -94,6 +98,15 @@ pub(crate) struct CompareArgs {
     pub(crate) quick: bool,
 }
 
+/// One way of heartbeats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Way {
+    /// Received, decoded and recorded
+    Received,
+    /// Encoded and sent
+    Sent,
+}
+
 /// `gms-bench limits`
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct LimitsArgs {
@@ -103,6 +116,9 @@ pub(crate) struct LimitsArgs {
     /// Peers to send to and to receive from; a member needs two to watch one and be watched by another
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(2..=5000))]
     pub(crate) peers: u16,
+    /// Which way is measured. Default: both
+    #[arg(long, value_enum)]
+    pub(crate) only: Option<Way>,
     /// How long each measurement takes
     #[arg(long, default_value = "500ms", value_parser = duration)]
     pub(crate) time: Duration,

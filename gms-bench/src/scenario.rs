@@ -72,6 +72,11 @@ impl Scenario {
         !matches!(self, Self::Idle | Self::LossAll | Self::LossOne | Self::Curve)
     }
 
+    /// Whether members are killed.
+    pub const fn is_crash(self) -> bool {
+        matches!(self, Self::Crash | Self::CrashCoordinator | Self::CrashSeveral)
+    }
+
     /// Whether it takes away several at once.
     pub const fn is_several(self) -> bool {
         matches!(self, Self::CrashSeveral | Self::HostLossSeveral)
@@ -81,7 +86,13 @@ impl Scenario {
     pub const fn depends_on_traffic(self) -> bool {
         matches!(
             self,
-            Self::Idle | Self::Hang | Self::HostLoss | Self::HostLossSeveral | Self::LossAll | Self::LossOne
+            Self::Idle
+                | Self::Hang
+                | Self::HostLoss
+                | Self::HostLossSeveral
+                | Self::Curve
+                | Self::LossAll
+                | Self::LossOne
         )
     }
 }

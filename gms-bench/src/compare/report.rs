@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,8 @@ use crate::failure::Failure;
 use crate::outcome::{Idle, Outcome, Run, Watched};
 use crate::scenario::Scenario;
 use crate::stats::Spread;
-use crate::system::System;
+use crate::system::{System, Tuning};
+use crate::transport::Carrier;
 
 /// Largest report read: that of ten thousand runs fits.
 const REPORT_BYTES_MAX: u64 = 64 << 20;
@@ -58,7 +60,7 @@ pub(super) struct Report {
 impl Report {
     /// An empty report of this plan.
     pub(super) fn new(plan: &Plan) -> Self {
-        let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Self {
             format: FORMAT,
             machine: Machine::here(),
@@ -128,9 +130,12 @@ impl Report {
         }
         systems.sort_by_key(|system| match system {
             System::Gms(tuning) => {
-                (0, system.name() != "gms", tuning.recipients, tuning.member_timeout_ms, String::new())
+                let default = Tuning::at(Duration::from_millis(self.settings.member_timeout_ms));
+                let differs = *tuning != default.over(tuning.carrier);
+                let set = (differs, tuning.recipients, tuning.member_timeout_ms);
+                (None, tuning.carrier, set)
             }
-            System::Peer(peer) => (1, false, None, 0, peer.name().to_owned()),
+            System::Peer(peer) => (Some(peer.name()), Carrier::default(), (false, None, 0)),
         });
         systems
     }

@@ -107,7 +107,8 @@ fn a_question_for_the_coordinator_is_never_smaller_than_the_answer() {
     largest_head.view = ViewId(u64::MAX);
     largest_head.number = u64::MAX;
     largest_head.echo = Some(Echo { number: u64::MAX, age_us: u32::MAX });
-    let answer = encoded_datagram(&Datagram { head: largest_head, body: DatagramBody::Coordinator(info) });
+    let answer =
+        encoded_datagram(&Datagram { head: largest_head, body: DatagramBody::Coordinator(Box::new(info)) });
     assert_eq!(answer.len(), COORDINATOR_BYTES_MAX);
 
     let smallest_head = Head {

@@ -174,7 +174,7 @@ impl Joining {
         };
         match reply {
             Some(reply) => out.reply(reply, asker.short(), FrameBody::Coordinator(info)),
-            None => out.datagram_to(from, asker.short(), DatagramBody::Coordinator(info)),
+            None => out.datagram_to(from, asker.short(), DatagramBody::Coordinator(Box::new(info))),
         }
     }
 

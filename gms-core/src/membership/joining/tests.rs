@@ -110,7 +110,11 @@ fn a_process_in_no_cluster_answers_who_asks_for_the_coordinator() {
     assert_eq!(
         out.drain(),
         [
-            Action::DatagramTo { to: addr(3), recipient, body: DatagramBody::Coordinator(info.clone()) },
+            Action::DatagramTo {
+                to: addr(3),
+                recipient,
+                body: DatagramBody::Coordinator(Box::new(info.clone()))
+            },
             Action::FrameTo {
                 to: Destination::Reply(ReplyHandle(4)),
                 recipient,

@@ -228,7 +228,11 @@ impl InView {
         match reply {
             Some(reply) => out.reply(reply, asker.short(), FrameBody::Coordinator(info)),
             None => {
-                out.datagram_to(from, asker.short(), crate::message::DatagramBody::Coordinator(info));
+                out.datagram_to(
+                    from,
+                    asker.short(),
+                    crate::message::DatagramBody::Coordinator(Box::new(info)),
+                );
                 self.meet(now, from, asker, out);
             }
         }
