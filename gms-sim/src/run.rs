@@ -132,7 +132,7 @@ fn stretch(
     let mut next = world.now();
     while world.violation().is_none() {
         next = (next + Duration::from_secs(1)).min(end);
-        while world.run_some(next) {
+        while run_some(world, next) {
             spectator.passes(world)?;
         }
         spectator.passes(world)?;
@@ -144,4 +144,10 @@ fn stretch(
         }
     }
     ControlFlow::Continue(false)
+}
+
+/// Runs until `end`, but not for more than [`EVENTS_PER_LOOK`] events. Returns whether more is to be done before `end`.
+fn run_some(world: &mut World, end: Timestamp) -> bool {
+    let limit = world.events() + EVENTS_PER_LOOK;
+    world.run_until(end, |world| world.events() >= limit)
 }

@@ -25,7 +25,6 @@ use crate::network::streams::Streams;
 use crate::network::{Host, Network, address};
 use crate::process::{Birth, Process, Running};
 use crate::queue::Queue;
-use crate::run::EVENTS_PER_LOOK;
 use crate::scenario::{Fault, Scenario};
 use crate::truth::Truth;
 
@@ -241,12 +240,6 @@ impl World {
             }
             self.turn();
         }
-    }
-
-    /// Runs until `end`, but not for more than [`EVENTS_PER_LOOK`] events. Returns whether more is to be done before `end`.
-    pub(crate) fn run_some(&mut self, end: Timestamp) -> bool {
-        let limit = self.events + EVENTS_PER_LOOK;
-        self.run_until(end, |world| world.events >= limit)
     }
 
     /// Asks all observers for their last word.
