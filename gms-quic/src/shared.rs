@@ -21,6 +21,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
 use crate::dial;
+use crate::handshakes::Handshakes;
 use crate::life::Life;
 use crate::limits::{LARGE_DATAGRAMS_MAX, Limits};
 use crate::link::{self, Link};
@@ -33,6 +34,7 @@ use crate::tls::Tls;
 pub(crate) struct Gate {
     pub(crate) admission: Admission,
     pub(crate) cuts: BTreeMap<u64, Arc<Notify>>,
+    pub(crate) handshakes: Handshakes,
 }
 
 /// Shared by the thread's tasks and every caller.
@@ -48,8 +50,6 @@ pub(crate) struct Shared {
     pub(crate) tcp_watch: bool,
     /// IPv4 travels mapped over the socket.
     pub(crate) mapped: bool,
-    /// Handshakes of incoming connections under way.
-    pub(crate) handshakes: AtomicUsize,
     pub(crate) large_datagrams: AtomicUsize,
     endpoint: Mutex<Option<Endpoint>>,
     tls: Mutex<Arc<Tls>>,
@@ -83,12 +83,11 @@ impl Shared {
             runtime,
             tcp_watch,
             mapped,
-            handshakes: AtomicUsize::new(0),
             large_datagrams: AtomicUsize::new(0),
             endpoint: Mutex::new(Some(endpoint)),
             tls: Mutex::new(Arc::new(tls)),
             peers: Mutex::default(),
-            gate: Mutex::new(Gate { admission, cuts: BTreeMap::new() }),
+            gate: Mutex::new(Gate { admission, cuts: BTreeMap::new(), handshakes: Handshakes::default() }),
             checks: Mutex::default(),
             room_again: Notify::new(),
             life: Life::new(),
