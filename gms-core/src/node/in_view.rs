@@ -102,6 +102,8 @@ pub(super) struct InView {
     strangers: VecDeque<(SocketAddr, Timestamp)>,
     sick: bool,
     heartbeat_at: Timestamp,
+    /// The next heartbeats are those that show the installed view: everybody sends them at once.
+    is_in_step: bool,
     hears_majority: bool,
     unfinished: Unfinished,
     /// Looked at once a heartbeat interval.
@@ -162,6 +164,7 @@ impl InView {
             strangers: VecDeque::new(),
             sick: false,
             heartbeat_at: now,
+            is_in_step: true,
             hears_majority: false,
             unfinished: Unfinished::default(),
             coordinator_is_idle: false,

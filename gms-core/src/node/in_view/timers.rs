@@ -1,5 +1,7 @@
 //! What a member does by time alone, and when it is due next.
 
+use std::time::Duration;
+
 use crate::config::QuorumLoss;
 use crate::event::{Event, StopReason};
 use crate::health::quorum_watch::{self, QuorumChange};
@@ -28,7 +30,7 @@ impl InView {
         }
         let beats = self.heartbeat_at <= now;
         if beats {
-            self.heartbeat_at = now + self.view.timing().heartbeat_interval;
+            self.heartbeat_at = now + self.next_heartbeat_after();
             self.tick(now, out);
         }
         if self.isolation.poll_timeout().is_some_and(|at| at <= now) {
@@ -43,6 +45,20 @@ impl InView {
         self.admission.handle_timeout(scene!(self, now), out);
         self.announcer.handle_timeout(scene!(self, now), is_acting, out);
         beats
+    }
+
+    /// Time from these heartbeats to the next. After those that all members send together because of a new view, their next ones
+    /// are spread evenly: so the first datagram that finds nobody at a dead member's address is sent soon.
+    //= docs/protocol.md#fd-4
+    fn next_heartbeat_after(&mut self) -> Duration {
+        let interval = self.view.timing().heartbeat_interval;
+        if !std::mem::replace(&mut self.is_in_step, false) {
+            return interval;
+        }
+        let place = self.view.place(&self.me.id).expect("a member installs only views that contain it");
+        let [turn, turns] =
+            [place + 1, self.view.len()].map(|n| u32::try_from(n).expect("views have fewer members"));
+        interval * turn / turns
     }
 
     /// What is looked at once a heartbeat interval, because nothing else would notice it.
