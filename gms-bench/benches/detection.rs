@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main};
 use gms_bench::interrupt::Interrupt;
-use gms_bench::measure::{Manner, run};
+use gms_bench::measure::{Manner, inflict, set_up};
 use gms_bench::outcome::Outcome;
 use gms_bench::scenario::Scenario;
 use gms_bench::system::{System, Tools, Tuning};
@@ -59,9 +59,10 @@ fn killed(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new(carrier.name(), members), |bencher| {
             bencher.iter_custom(|count| {
                 sum(count, || {
-                    let outcome =
-                        run(Scenario::Crash, &system, &manner, &tools, &Interrupt::default(), &mut chance);
-                    match outcome.expect("the cluster stands") {
+                    let cluster = set_up(&system, &manner, &tools, &Interrupt::default());
+                    let mut cluster = cluster.expect("the cluster stands");
+                    let outcome = inflict(Scenario::Crash, &mut cluster, &manner, &mut chance);
+                    match outcome.expect("a member can be killed") {
                         Outcome::Noticed(noticed) => {
                             Duration::from_secs_f64(noticed.last_s.expect("everybody notices"))
                         }

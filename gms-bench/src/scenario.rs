@@ -16,9 +16,9 @@ pub enum Scenario {
     CrashSeveral,
     /// SIGSTOP of one member
     Hang,
-    /// The cable of one member's host is pulled
+    /// Nothing gets from or to one member's host
     HostLoss,
-    /// The cables of several hosts are pulled at once, neighbours in the order of joining
+    /// The same for several hosts at one moment, neighbours in the view
     HostLossSeveral,
     /// Packets of all members are lost by chance
     LossAll,

@@ -8,6 +8,8 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use crate::config::Timing;
+use crate::event::StopReason;
+use crate::message::JoinRefusal;
 use crate::time::Timestamp;
 
 /// A return shorter than so many T did not last.
@@ -62,10 +64,33 @@ impl Comeback {
         std::mem::replace(&mut self.is_out, false)
     }
 
+    /// An incarnation ended for `reason`: how long to wait before the next one begins, or `None` where there is none. `rejoin` says
+    /// whether the process comes back after an exclusion at all.
+    pub fn after(
+        &mut self,
+        now: Timestamp,
+        reason: &StopReason,
+        rejoin: bool,
+        timing: &Timing,
+        rng: &mut Rng,
+    ) -> Option<Duration> {
+        if let StopReason::JoinFailed(failure) = reason
+            && failure.refusal == Some(JoinRefusal::IdInUse)
+            && let Some(wait) = self.id_in_use()
+        {
+            return Some(wait);
+        }
+        match reason {
+            StopReason::Excluded if rejoin => Some(self.excluded(now, timing, rng)),
+            StopReason::JoinFailed(_) if self.is_out => Some(self.next_try(timing, rng)),
+            _ => None,
+        }
+    }
+
     /// An incarnation was refused for its id: how long to wait before the next one begins, with another. `None` once that was so
     /// too often.
     //= docs/protocol.md#vw-11
-    pub fn id_in_use(&mut self) -> Option<Duration> {
+    fn id_in_use(&mut self) -> Option<Duration> {
         let wait = match self.draws {
             0 => Duration::ZERO,
             n if n < DRAWS_MAX => DRAW_AFTER_MIN.saturating_mul(1 << n.min(8)).min(DRAW_AFTER_MAX),
@@ -83,7 +108,7 @@ impl Comeback {
 
     /// An incarnation ended by an exclusion: how long to wait before the next one begins.
     //= docs/protocol.md#vw-24
-    pub fn excluded(&mut self, now: Timestamp, timing: &Timing, rng: &mut Rng) -> Duration {
+    fn excluded(&mut self, now: Timestamp, timing: &Timing, rng: &mut Rng) -> Duration {
         let lasting = timing.member_timeout * LASTING;
         let is_short = self.back_since.take().is_some_and(|since| now.since(since) < lasting);
         self.short = if is_short { (self.short + 1).min(SHORT_MAX) } else { 0 };
@@ -99,7 +124,7 @@ impl Comeback {
     /// An incarnation after an exclusion did not get in: how long to wait before the next one begins. At least a
     /// heartbeat interval, growing to T, randomised so that many excluded at once do not return at once.
     //= docs/protocol.md#vw-18
-    pub fn next_try(&mut self, timing: &Timing, rng: &mut Rng) -> Duration {
+    fn next_try(&mut self, timing: &Timing, rng: &mut Rng) -> Duration {
         self.tries = self.tries.saturating_add(1);
         let least = timing.heartbeat_interval;
         let doubled = least.saturating_mul(1 << self.tries.min(16));

@@ -8,9 +8,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use gms_core::comeback::Comeback;
 use gms_core::config::{Config, Timing, TimingOverrides};
-use gms_core::event::{JoinFailure, StopReason};
+use gms_core::event::StopReason;
 use gms_core::member::{Endpoint, Member, MemberId, Weight};
-use gms_core::message::JoinRefusal;
 use gms_core::{Node, Timestamp, View};
 
 use crate::clock::Clock;
@@ -214,16 +213,6 @@ impl Process {
             return None;
         }
         let timing = self.timing(scenario);
-        let id_in_use = |f: &JoinFailure| f.refusal == Some(JoinRefusal::IdInUse);
-        if matches!(reason, StopReason::JoinFailed(failure) if id_in_use(failure))
-            && let Some(wait) = self.comeback.id_in_use()
-        {
-            return Some(wait);
-        }
-        match reason {
-            StopReason::Excluded if scenario.rejoin => Some(self.comeback.excluded(now, &timing, rng)),
-            StopReason::JoinFailed(_) if self.comeback.is_out() => Some(self.comeback.next_try(&timing, rng)),
-            _ => None,
-        }
+        self.comeback.after(now, reason, scenario.rejoin, &timing, rng)
     }
 }

@@ -72,7 +72,10 @@ fn how(report: &Report) -> String {
     let gms = Tuning::at(Duration::from_millis(settings.member_timeout_ms));
     // Settings other than the defaults use one transport, the first of those that were run.
     let matched = Carrier::ALL.map(|carrier| matching::settings(gms.over(carrier), &report.runs));
-    for (tuning, peer) in matched.into_iter().find(|matched| !matched.is_empty()).into_iter().flatten() {
+    // A report of several runs has settings of each; what would be matched over all of them was never run.
+    let was_run = |tuning: Tuning| report.runs.iter().any(|run| run.system == System::Gms(tuning));
+    let matched = matched.into_iter().find(|matched| !matched.is_empty()).into_iter().flatten();
+    for (tuning, peer) in matched.filter(|(tuning, _)| was_run(*tuning)) {
         let line = format!("\n`{}` is set to send as many bytes as {peer}.\n", System::Gms(tuning).name());
         text.push_str(&line);
     }

@@ -103,7 +103,8 @@ impl Report {
         if other.machine.processor != self.machine.processor {
             self.notes.push(format!("some runs were made on {}", other.machine.processor));
         }
-        for note in other.notes {
+        let load = format!("some runs were made from a load of {} on", other.machine.load);
+        for note in std::iter::once(load).chain(other.notes) {
             if !self.notes.contains(&note) {
                 self.notes.push(note);
             }

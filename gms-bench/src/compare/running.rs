@@ -2,8 +2,11 @@
 //!
 //! Repetition by repetition and scenario by scenario, so that what the machine does meanwhile falls on all systems
 //! alike. A run has the machine to itself where milliseconds decide. The others wait for most of their time: there the
-//! clusters of all systems stand at once, each in namespaces of its own, and what disturbs one disturbs all.
+//! clusters of all systems stand at once, each in namespaces of its own, and what disturbs one disturbs all. Nothing is
+//! done to any of them before all stand, and none is taken down before all are through: starting and ending
+//! some hundred processes and namespaces is no silence.
 
+use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
@@ -80,19 +83,29 @@ struct Turn<'a> {
 impl Turn<'_> {
     /// Runs the scenario for each of these at once.
     fn run(&self, systems: Vec<System>, chance: &mut fastrand::Rng) -> Result<Vec<Run>, Failure> {
+        let gate = Barrier::new(systems.len());
         let systems = systems.into_iter().map(|system| (system, chance.fork()));
         thread::scope(|scope| {
+            let gate = &gate;
             let running: Vec<_> = systems
                 // Members end with the thread that started them: it stays until they are not needed any more.
-                .map(|(system, chance)| scope.spawn(move || self.run_one(system, chance)))
+                .map(|(system, chance)| scope.spawn(move || self.run_one(system, gate, chance)))
                 .collect();
             running.into_iter().map(|one| one.join().expect("a run does not panic")).collect()
         })
     }
 
-    fn run_one(&self, system: System, mut chance: fastrand::Rng) -> Result<Run, Failure> {
+    fn run_one(&self, system: System, gate: &Barrier, mut chance: fastrand::Rng) -> Result<Run, Failure> {
         let (scenario, manner) = (self.scenario, &self.plan.manner);
-        let ran = measure::run(scenario, &system, manner, self.tools, self.interrupt, &mut chance);
+        let mut cluster = measure::set_up(&system, manner, self.tools, self.interrupt);
+        // Also of a cluster that failed: the others wait for it.
+        gate.wait();
+        let ran = match &mut cluster {
+            Ok(cluster) => measure::inflict(scenario, cluster, manner, &mut chance),
+            Err(failure) => Err(failure.clone()),
+        };
+        gate.wait();
+        drop(cluster);
         let outcome = match ran {
             Ok(outcome) => outcome,
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),

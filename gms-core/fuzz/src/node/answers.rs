@@ -11,7 +11,7 @@ use super::stage::{Question, Stage};
 use super::{cast, heads};
 
 /// What a peer says to a question.
-#[expect(clippy::large_enum_variant, reason = "few are held at a time")]
+#[expect(clippy::large_enum_variant, reason = "made one at a time, and never kept")]
 enum Reply {
     Datagram(DatagramBody),
     Frame(FrameBody),

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use crate::comeback::Comeback;
 use crate::config::Timing;
-use crate::event::{JoinFailure, State, StopReason};
+use crate::event::{State, StopReason};
 use crate::member::Member;
-use crate::message::JoinRefusal;
 use crate::node::Node;
 use crate::runtime::builder::StartError;
 use crate::runtime::setup::{Setup, random};
@@ -122,21 +121,9 @@ impl Life {
         if self.is_leaving() {
             return Some(reason);
         }
-        let id_in_use = |f: &JoinFailure| f.refusal == Some(JoinRefusal::IdInUse);
-        if matches!(&reason, StopReason::JoinFailed(failure) if id_in_use(failure))
-            && let Some(wait) = self.comeback.id_in_use()
-        {
-            self.phase = Phase::Waiting(now + wait);
-            return None;
-        }
-        let wait = match &reason {
-            StopReason::Excluded if self.setup.rejoin => {
-                self.comeback.excluded(now, &self.timing, &mut self.random)
-            }
-            StopReason::JoinFailed(_) if self.comeback.is_out() => {
-                self.comeback.next_try(&self.timing, &mut self.random)
-            }
-            _ => return Some(reason),
+        let rejoin = self.setup.rejoin;
+        let Some(wait) = self.comeback.after(now, &reason, rejoin, &self.timing, &mut self.random) else {
+            return Some(reason);
         };
         self.phase = Phase::Waiting(now + wait);
         None
@@ -187,7 +174,9 @@ impl Life {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::event::JoinFailure;
     use crate::member::Endpoint;
+    use crate::message::JoinRefusal;
     use crate::testing::{addr, member, view_of};
 
     fn life(rejoin: bool) -> Life {
