@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use gms_core::Timestamp;
@@ -25,7 +26,7 @@ use crate::life::Life;
 use crate::limits::{LARGE_DATAGRAMS_MAX, Limits};
 use crate::link::{self, Link};
 use crate::outbox::Queued;
-use crate::peers::{Item, Offered, Peers, Todo, Waiting};
+use crate::peers::{Dial, Item, Offered, Peers, Todo, Waiting};
 use crate::tls::Tls;
 
 /// The incoming connections: how many from where, and how each is told to make room.
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) tcp_watch: bool,
     /// IPv4 travels mapped over the socket.
     pub(crate) mapped: bool,
+    /// How long a connection for datagrams alone waits at most for that of the other side.
+    pub(crate) dial_wait: Duration,
     /// Handshakes of incoming connections under way.
     pub(crate) handshakes: AtomicUsize,
     pub(crate) large_datagrams: AtomicUsize,
@@ -72,6 +75,7 @@ impl Shared {
         mapped: bool,
         runtime: Handle,
         tls: Tls,
+        dial_wait: Duration,
         limits: Limits,
     ) -> Self {
         let incoming = gms_net::socket::incoming_max(limits.incoming);
@@ -83,6 +87,7 @@ impl Shared {
             runtime,
             tcp_watch,
             mapped,
+            dial_wait,
             handshakes: AtomicUsize::new(0),
             large_datagrams: AtomicUsize::new(0),
             endpoint: Mutex::new(Some(endpoint)),
@@ -244,9 +249,14 @@ impl Shared {
     }
 
     fn dial(self: &Arc<Self>, to: SocketAddr, todo: Todo) {
-        if let Todo::Dial(refused) = todo {
-            self.runtime.spawn(dial::dial(Arc::clone(self), to, refused));
+        if let Todo::Dial(attempt) = todo {
+            self.runtime.spawn(dial::dial(Arc::clone(self), to, attempt));
         }
+    }
+
+    /// Whether this attempt is still needed.
+    pub(crate) fn is_dialling(&self, to: SocketAddr, attempt: &Arc<Dial>) -> bool {
+        lock(&self.peers).is_dialling(to, attempt)
     }
 
     /// Takes in a connection that is there, and sends what waited for it.
