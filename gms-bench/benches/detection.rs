@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main};
 use gms_bench::interrupt::Interrupt;
-use gms_bench::measure::{Manner, run};
+use gms_bench::measure::{Manner, inflict, set_up};
 use gms_bench::outcome::Outcome;
 use gms_bench::scenario::Scenario;
 use gms_bench::system::{System, Tools, Tuning};
 use gms_bench::together::Together;
+use gms_bench::transport::Carrier;
 use gms_sim::{Fault, Scenario as Simulated, World};
 
 /// As few as criterion allows, one after the other.
@@ -34,11 +35,16 @@ fn sum(count: u64, mut one: impl FnMut() -> Duration) -> Duration {
     (0..count).map(|_| one()).sum()
 }
 
+/// Each of these sizes over each transport.
+fn each(sizes: &[usize]) -> Vec<(Carrier, usize)> {
+    Carrier::ALL.into_iter().flat_map(|carrier| sizes.iter().map(move |size| (carrier, *size))).collect()
+}
+
 fn killed(criterion: &mut Criterion) {
     let mut group = few(criterion, "SIGKILL to the last survivor's view, T = 5 s");
     let tools = Tools { bench: PathBuf::from(env!("CARGO_BIN_EXE_gms-bench")), drivers: None };
     let mut chance = fastrand::Rng::with_seed(1);
-    for members in [3, 10, 50] {
+    for (carrier, members) in each(&[3, 10, 50]) {
         let manner = Manner {
             members,
             victims: 1,
@@ -49,13 +55,14 @@ fn killed(criterion: &mut Criterion) {
             loss_for: Duration::ZERO,
             patience: Duration::from_secs(60),
         };
-        let system = System::Gms(Tuning::at(Duration::from_secs(5)));
-        group.bench_function(BenchmarkId::new("members", members), |bencher| {
+        let system = System::Gms(Tuning::at(Duration::from_secs(5)).over(carrier));
+        group.bench_function(BenchmarkId::new(carrier.name(), members), |bencher| {
             bencher.iter_custom(|count| {
                 sum(count, || {
-                    let outcome =
-                        run(Scenario::Crash, &system, &manner, &tools, &Interrupt::default(), &mut chance);
-                    match outcome.expect("the cluster stands") {
+                    let cluster = set_up(&system, &manner, &tools, &Interrupt::default());
+                    let mut cluster = cluster.expect("the cluster stands");
+                    let outcome = inflict(Scenario::Crash, &mut cluster, &manner, &mut chance);
+                    match outcome.expect("a member can be killed") {
                         Outcome::Noticed(noticed) => {
                             Duration::from_secs_f64(noticed.last_s.expect("everybody notices"))
                         }
@@ -92,10 +99,10 @@ fn simulated(criterion: &mut Criterion) {
 
 fn agreement(criterion: &mut Criterion) {
     let mut group = few(criterion, "a member leaves, to the last other's view");
-    for members in [3, 10, 50] {
-        group.bench_function(BenchmarkId::new("members", members), |bencher| {
+    for (carrier, members) in each(&[3, 10, 50]) {
+        group.bench_function(BenchmarkId::new(carrier.name(), members), |bencher| {
             bencher.iter_custom(|count| {
-                let mut together = Together::start(members).expect("loopback works");
+                let mut together = Together::start(members, carrier).expect("loopback works");
                 sum(count, || {
                     let took = together.leave().expect("the others agree");
                     together.join(1).expect("another takes its place");
@@ -109,14 +116,16 @@ fn agreement(criterion: &mut Criterion) {
 
 fn join(criterion: &mut Criterion) {
     let mut group = few(criterion, "members start at once, until all are in everybody's view");
-    group.bench_function(BenchmarkId::new("joiners", 50), |bencher| {
-        bencher.iter_custom(|count| {
-            sum(count, || {
-                let mut together = Together::start(1).expect("loopback works");
-                together.join(50).expect("they join")
-            })
+    for (carrier, joiners) in each(&[50]) {
+        group.bench_function(BenchmarkId::new(carrier.name(), joiners), |bencher| {
+            bencher.iter_custom(|count| {
+                sum(count, || {
+                    let mut together = Together::start(1, carrier).expect("loopback works");
+                    together.join(joiners).expect("they join")
+                })
+            });
         });
-    });
+    }
     group.finish();
 }
 

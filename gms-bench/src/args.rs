@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 use crate::member::MemberArgs;
 use crate::scenario::Scenario;
 use crate::system::Peer;
+use crate::transport::Carrier;
 
 /// Measurements of GMS.
 #[derive(Debug, Parser)]
@@ -56,6 +57,9 @@ pub(crate) struct CompareArgs {
     /// Other systems, separated by commas: foca, chitchat, memberlist, serf, or none. Default: all that there are
     #[arg(long, value_delimiter = ',', value_parser = peer)]
     pub(crate) peers: Option<Vec<Option<Peer>>>,
+    /// What carries the messages of GMS, separated by commas; settings other than the defaults use the first
+    #[arg(long, value_delimiter = ',', value_enum, default_values = ["udp", "quic"])]
+    pub(crate) transports: Vec<Carrier>,
     /// Scenarios, separated by commas. Default: all
     #[arg(long, value_delimiter = ',', value_enum)]
     pub(crate) scenarios: Option<Vec<Scenario>>,
@@ -94,15 +98,27 @@ pub(crate) struct CompareArgs {
     pub(crate) quick: bool,
 }
 
+/// One way of heartbeats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Way {
+    /// Received, decoded and recorded
+    Received,
+    /// Encoded and sent
+    Sent,
+}
+
 /// `gms-bench limits`
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct LimitsArgs {
     /// How many pairs of measurements are made of each kind
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) repeats: u16,
-    /// Peers to send to and to receive from
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=5000))]
+    /// Peers to send to and to receive from; a member needs two to watch one and be watched by another
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(2..=5000))]
     pub(crate) peers: u16,
+    /// Which way is measured. Default: both
+    #[arg(long, value_enum)]
+    pub(crate) only: Option<Way>,
     /// How long each measurement takes
     #[arg(long, default_value = "500ms", value_parser = duration)]
     pub(crate) time: Duration,
@@ -122,9 +138,14 @@ pub(crate) struct RenderArgs {
     pub(crate) out: PathBuf,
 }
 
-/// Parses `5s`, `250ms`, `1m 30s`.
+/// Longest span that can be asked for.
+const SPAN_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Parses `5s`, `250ms`, `1m 30s`, up to a week.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text).map_err(|_| String::from("not a duration: write it like 5s, 250ms or 1m"))
+    let span = humantime::parse_duration(text)
+        .map_err(|_| String::from("not a duration: write it like 5s, 250ms or 1m"))?;
+    if span <= SPAN_MAX { Ok(span) } else { Err(String::from("longer than a week: name a shorter span")) }
 }
 
 /// Parses a peer's name, or `none`.
@@ -168,6 +189,12 @@ mod tests {
     }
 
     #[test]
+    fn a_single_peer_makes_no_ring() {
+        assert!(Cli::try_parse_from(["gms-bench", "limits", "--peers", "1"]).is_err());
+        assert!(Cli::try_parse_from(["gms-bench", "limits", "--peers", "2"]).is_ok());
+    }
+
+    #[test]
     fn bad_values_are_refused_with_what_to_write() {
         let refusal = |words: &[&str]| compare(words).unwrap_err();
         assert!(
@@ -175,6 +202,7 @@ mod tests {
         );
         assert!(refusal(&["--scenarios", "fire"]).contains("[possible values: idle, crash,"));
         assert!(refusal(&["--repeats", "0"]).contains("0 is not in 1..=1000"));
+        assert!(refusal(&["--settle", "500000000000years"]).contains("name a shorter span"));
         assert!(refusal(&["--settle", "soon"]).contains("write it like 5s, 250ms or 1m"));
         assert!(refusal(&["--members", "2"]).contains("2 is not in 3..=200"));
     }

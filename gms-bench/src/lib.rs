@@ -28,6 +28,7 @@ pub mod stats;
 pub mod system;
 mod tethered;
 pub mod together;
+pub mod transport;
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -35,31 +35,47 @@ pub struct Manner {
     pub patience: Duration,
 }
 
-/// Runs `scenario` once. Faults fall at a moment drawn by `chance`, since all systems work in periods.
+/// How long a fault may take to be done: more, and it is unknown when it began for whom.
+const FAULT_MAX: Duration = Duration::from_millis(500);
+
+/// Sets up a cluster that stands and is left alone for a while.
 ///
 /// # Errors
 ///
 /// The cluster could not be set up, or the user has seen enough.
-pub fn run(
-    scenario: Scenario,
+pub fn set_up(
     system: &System,
     manner: &Manner,
     tools: &Tools,
     interrupt: &Interrupt,
+) -> Result<Cluster, Failure> {
+    let mut cluster = Cluster::start(tools, system, manner.members, manner.in_lab, interrupt)?;
+    cluster.watch(manner.settle)?;
+    Ok(cluster)
+}
+
+/// Does to a cluster what `scenario` says. Faults fall at a moment drawn by `chance`, since all systems work in periods.
+///
+/// # Errors
+///
+/// The fault can't be done, or the user has seen enough.
+pub fn inflict(
+    scenario: Scenario,
+    cluster: &mut Cluster,
+    manner: &Manner,
     chance: &mut fastrand::Rng,
 ) -> Result<Outcome, Failure> {
-    let mut cluster = Cluster::start(tools, system, manner.members, manner.in_lab, interrupt)?;
-    cluster.watch(manner.settle + Duration::from_millis(chance.u64(0..1000)))?;
+    cluster.watch(Duration::from_millis(chance.u64(0..1000)))?;
     match scenario {
-        Scenario::Idle => idle(&mut cluster, manner).map(Outcome::Idle),
-        Scenario::LossAll | Scenario::LossOne => loss(&mut cluster, scenario, manner).map(Outcome::Watched),
+        Scenario::Idle => idle(cluster, manner).map(Outcome::Idle),
+        Scenario::LossAll | Scenario::LossOne => loss(cluster, scenario, manner).map(Outcome::Watched),
         Scenario::Curve => {
-            let idle = idle(&mut cluster, manner)?;
+            let idle = idle(cluster, manner)?;
             cluster.watch(Duration::from_millis(chance.u64(0..1000)))?;
-            let noticed = fault(&mut cluster, Scenario::HostLoss, manner, chance)?;
+            let noticed = fault(cluster, Scenario::HostLoss, manner, chance)?;
             Ok(Outcome::Curve { idle, noticed })
         }
-        _ => fault(&mut cluster, scenario, manner, chance).map(Outcome::Noticed),
+        _ => fault(cluster, scenario, manner, chance).map(Outcome::Noticed),
     }
 }
 
@@ -77,10 +93,16 @@ fn fault(
     match scenario {
         Scenario::HostLoss | Scenario::HostLossSeveral => {
             let hosts: Vec<usize> = victims.iter().map(|place| place + 1).collect();
-            cluster.lab()?.pull_cables(&hosts)?;
+            cluster.lab()?.lose_hosts(&hosts)?;
         }
         Scenario::Hang => cluster.signal(&victims, Signal::STOP)?,
         _ => cluster.signal(&victims, Signal::KILL)?,
+    }
+    let took = Duration::from_nanos(now() - begun);
+    if took > FAULT_MAX {
+        return Err(Failure::fault(format!(
+            "the fault itself took {took:?}: something else keeps the kernel's network busy; run it again when that is over"
+        )));
     }
     let is_noticed = |line: &Line| line.at >= begun && line.members.iter().all(|seen| !gone.contains(seen));
     let noticed_by = |cluster: &Cluster, place: usize| {

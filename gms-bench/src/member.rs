@@ -7,10 +7,10 @@ use std::time::Duration;
 use gms_core::config::{HeartbeatRecipients, TimingOverrides};
 use gms_core::view::View;
 use gms_core::{Event, Gms};
-use gms_udp::UdpTransport;
 
 use crate::failure::Failure;
 use crate::line::{Line, now};
+use crate::transport::{CLUSTER, Carrier};
 
 /// What a member is told.
 #[derive(Clone, Debug, clap::Args)]
@@ -19,6 +19,9 @@ pub(crate) struct MemberArgs {
     me: SocketAddr,
     /// Whom to join; left out, it founds a cluster
     seeds: Vec<SocketAddr>,
+    /// What carries its messages
+    #[arg(long, value_enum)]
+    transport: Carrier,
     #[arg(long, value_parser = crate::args::duration, help = "Member timeout, of a founder")]
     member_timeout: Duration,
     #[arg(long, value_parser = crate::args::duration, help = "Heartbeat interval, of a founder")]
@@ -36,8 +39,7 @@ pub(crate) fn run(args: &MemberArgs) -> Result<(), Failure> {
 }
 
 async fn follow(args: &MemberArgs) -> Result<(), Box<dyn std::error::Error>> {
-    let transport = UdpTransport::bind(&args.me.to_string()).await?;
-    let mut builder = Gms::builder("bench").name(args.me.to_string());
+    let mut builder = Gms::builder(CLUSTER).name(args.me.to_string());
     if args.seeds.is_empty() {
         // Joiners adopt what the founder sets.
         builder = builder.timing(TimingOverrides {
@@ -48,7 +50,7 @@ async fn follow(args: &MemberArgs) -> Result<(), Box<dyn std::error::Error>> {
         });
     }
     let seeds = args.seeds.iter().map(ToString::to_string);
-    let (_gms, mut events) = builder.join(seeds).start(transport).await?;
+    let (_gms, mut events) = args.transport.start(args.me, builder.join(seeds)).await?;
     while let Some(event) = events.next().await {
         match event {
             Event::ViewInstalled(change) => of(&change.view).print()?,

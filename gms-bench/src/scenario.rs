@@ -16,9 +16,9 @@ pub enum Scenario {
     CrashSeveral,
     /// SIGSTOP of one member
     Hang,
-    /// The cable of one member's host is pulled
+    /// Nothing gets from or to one member's host
     HostLoss,
-    /// The cables of several hosts are pulled at once, neighbours in the order of joining
+    /// The same for several hosts at one moment, neighbours in the view
     HostLossSeveral,
     /// Packets of all members are lost by chance
     LossAll,
@@ -72,6 +72,11 @@ impl Scenario {
         !matches!(self, Self::Idle | Self::LossAll | Self::LossOne | Self::Curve)
     }
 
+    /// Whether members are killed.
+    pub const fn is_crash(self) -> bool {
+        matches!(self, Self::Crash | Self::CrashCoordinator | Self::CrashSeveral)
+    }
+
     /// Whether it takes away several at once.
     pub const fn is_several(self) -> bool {
         matches!(self, Self::CrashSeveral | Self::HostLossSeveral)
@@ -81,7 +86,13 @@ impl Scenario {
     pub const fn depends_on_traffic(self) -> bool {
         matches!(
             self,
-            Self::Idle | Self::Hang | Self::HostLoss | Self::HostLossSeveral | Self::LossAll | Self::LossOne
+            Self::Idle
+                | Self::Hang
+                | Self::HostLoss
+                | Self::HostLossSeveral
+                | Self::Curve
+                | Self::LossAll
+                | Self::LossOne
         )
     }
 }

@@ -8,10 +8,17 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::transport::Carrier;
+
+/// The default T, which tables don't name.
+const DEFAULT_TIMEOUT_MS: u64 = 5_000;
 
 /// How a member of GMS is set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Tuning {
+    /// What carries its messages.
+    #[serde(default)]
+    pub carrier: Carrier,
     /// T, in milliseconds.
     pub member_timeout_ms: u64,
     /// The heartbeat interval in milliseconds; T/5 where it is not set.
@@ -22,9 +29,20 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// The defaults at this T.
+    /// The defaults at this T, over UDP.
     pub fn at(member_timeout: Duration) -> Self {
-        Self { member_timeout_ms: millis(member_timeout), heartbeat_interval_ms: None, recipients: None }
+        Self {
+            carrier: Carrier::Udp,
+            member_timeout_ms: millis(member_timeout),
+            heartbeat_interval_ms: None,
+            recipients: None,
+        }
+    }
+
+    /// The same over this.
+    #[must_use]
+    pub const fn over(self, carrier: Carrier) -> Self {
+        Self { carrier, ..self }
     }
 
     /// The leanest setting at this T that the configuration allows: an interval of T/2, the fewest recipients.
@@ -33,17 +51,23 @@ impl Tuning {
         Self { heartbeat_interval_ms: Some(interval), recipients: Some(1), ..Self::at(member_timeout) }
     }
 
-    /// For people: `T 5 s`, `T 2 s, interval 1 s, recipients 1`.
+    /// For people, as far as it is not the default: `QUIC`, `T 2 s, interval 1 s, recipients 1`.
     pub fn text(&self) -> String {
         let seconds = |ms: u64| format!("{} s", ms as f64 / 1000.0);
-        let mut text = format!("T {}", seconds(self.member_timeout_ms));
+        let mut parts = Vec::new();
+        if self.carrier != Carrier::default() {
+            parts.push(self.carrier.text().to_owned());
+        }
+        if self.member_timeout_ms != DEFAULT_TIMEOUT_MS {
+            parts.push(format!("T {}", seconds(self.member_timeout_ms)));
+        }
         if let Some(ms) = self.heartbeat_interval_ms {
-            text.push_str(&format!(", interval {}", seconds(ms)));
+            parts.push(format!("interval {}", seconds(ms)));
         }
         if let Some(recipients) = self.recipients {
-            text.push_str(&format!(", recipients {recipients}"));
+            parts.push(format!("recipients {recipients}"));
         }
-        text
+        parts.join(", ")
     }
 }
 
@@ -84,19 +108,21 @@ impl Peer {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum System {
-    /// GMS over UDP.
+    /// GMS.
     Gms(Tuning),
     /// Another system.
     Peer(Peer),
 }
 
 impl System {
-    /// Its name in tables; settings of GMS other than the defaults at T = 5 s are named.
+    /// Its name in tables; of GMS, what differs from UDP and the defaults at T = 5 s is named.
     pub fn name(&self) -> String {
         match self {
             Self::Peer(peer) => peer.name().to_owned(),
-            Self::Gms(tuning) if *tuning == Tuning::at(Duration::from_secs(5)) => "gms".to_owned(),
-            Self::Gms(tuning) => format!("gms ({})", tuning.text()),
+            Self::Gms(tuning) => match tuning.text() {
+                text if text.is_empty() => "gms".to_owned(),
+                text => format!("gms ({text})"),
+            },
         }
     }
 
@@ -133,7 +159,8 @@ impl Tools {
         let mut words: Vec<OsString> = match system {
             System::Gms(tuning) => {
                 let mut words: Vec<OsString> = vec![self.bench.clone().into(), "member".into()];
-                words.extend([me.to_string().into(), OsString::from("--member-timeout")]);
+                words.extend([me.to_string().into(), "--transport".into(), tuning.carrier.name().into()]);
+                words.push("--member-timeout".into());
                 words.push(format!("{}ms", tuning.member_timeout_ms).into());
                 if let Some(ms) = tuning.heartbeat_interval_ms {
                     words.extend([OsString::from("--heartbeat-interval"), format!("{ms}ms").into()]);

@@ -1,14 +1,15 @@
 //! Members of GMS in one process, over real sockets on loopback: where it is the protocol that is measured and not
 //! how a system tears processes down.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use gms_core::{EventStream, Gms};
-use gms_udp::UdpTransport;
 use tokio::runtime::Runtime;
 
 use crate::failure::Failure;
 use crate::line::now;
+use crate::transport::{CLUSTER, Carrier};
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -21,6 +22,7 @@ pub struct Together {
     runtime: Runtime,
     members: Vec<(Gms, EventStream)>,
     seed: String,
+    carrier: Carrier,
 }
 
 fn failed(error: impl std::fmt::Display) -> Failure {
@@ -28,16 +30,16 @@ fn failed(error: impl std::fmt::Display) -> Failure {
 }
 
 impl Together {
-    /// A cluster of `size` members, all in one view.
+    /// A cluster of `size` members over `carrier`, all in one view.
     ///
     /// # Errors
     ///
     /// A member does not start or does not get in.
-    pub fn start(size: usize) -> Result<Self, Failure> {
+    pub fn start(size: usize, carrier: Carrier) -> Result<Self, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let founder = runtime.block_on(start(None))?;
+        let founder = runtime.block_on(start(None, carrier))?;
         let seed = founder.0.me().endpoint.addr.to_string();
-        let mut together = Self { runtime, members: vec![founder], seed };
+        let mut together = Self { runtime, members: vec![founder], seed, carrier };
         together.join(size.saturating_sub(1))?;
         Ok(together)
     }
@@ -49,10 +51,10 @@ impl Together {
     /// One does not start or does not get in.
     pub fn join(&mut self, joiners: usize) -> Result<Duration, Failure> {
         let begun = now();
-        let Self { runtime, members, seed } = self;
+        let Self { runtime, members, seed, carrier } = self;
         runtime.block_on(async {
             for _ in 0..joiners {
-                members.push(start(Some(seed)).await?);
+                members.push(start(Some(seed), *carrier).await?);
             }
             Ok::<_, Failure>(())
         })?;
@@ -93,9 +95,9 @@ impl Drop for Together {
     }
 }
 
-async fn start(seed: Option<&String>) -> Result<(Gms, EventStream), Failure> {
-    let transport = UdpTransport::bind("127.0.0.1:0").await.map_err(failed)?;
-    Gms::builder("bench").join(seed).start(transport).await.map_err(failed)
+async fn start(seed: Option<&String>, carrier: Carrier) -> Result<(Gms, EventStream), Failure> {
+    let builder = Gms::builder(CLUSTER).join(seed);
+    carrier.start(SocketAddr::from(([127, 0, 0, 1], 0)), builder).await.map_err(failed)
 }
 
 #[cfg(test)]
@@ -104,8 +106,10 @@ mod tests {
 
     #[test]
     fn members_in_one_process_join_and_leave() {
-        let mut together = Together::start(2).unwrap();
-        assert!(together.join(1).unwrap() < PATIENCE);
-        assert!(together.leave().unwrap() < PATIENCE);
+        for carrier in Carrier::ALL {
+            let mut together = Together::start(2, carrier).unwrap();
+            assert!(together.join(1).unwrap() < PATIENCE);
+            assert!(together.leave().unwrap() < PATIENCE);
+        }
     }
 }

@@ -36,11 +36,11 @@ fn a_killed_member_is_noticed_and_the_report_says_when() {
     assert!(run.status.success(), "{said}\n{complained}");
     assert!(complained.contains("left out: host-loss: --loopback says so"), "{complained}");
     assert_eq!(said, std::fs::read_to_string(out.join("report.md")).unwrap());
-    assert!(said.contains("| gms (T 0.5 s) | "), "{said}");
+    assert!(said.contains("| gms (T 0.5 s) | ") && said.contains("| gms (QUIC, T 0.5 s) | "), "{said}");
 
     let report: Value = serde_json::from_slice(&std::fs::read(out.join("report.json")).unwrap()).unwrap();
     let runs = report["runs"].as_array().unwrap();
-    assert_eq!(runs.len(), 2);
+    assert_eq!(runs.len(), 4, "two repetitions over two transports");
     for run in runs {
         let noticed = &run["outcome"]["noticed"];
         assert_eq!(noticed["survivors_s"].as_array().unwrap().len(), 2);

@@ -39,7 +39,7 @@ fn refused(error: CertsError) -> Failure {
 }
 
 fn read(file: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(file).map_err(|error| {
+    crate::files::read_text(file).map_err(|error| {
         Failure::usage(format!(
             "{} can't be read ({error}): name with --ca the folder that `gms certs ca` wrote to",
             file.display()

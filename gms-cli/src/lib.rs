@@ -9,6 +9,7 @@ mod demo;
 mod diagram;
 mod event_json;
 mod exit;
+mod files;
 mod names;
 mod output;
 mod render;

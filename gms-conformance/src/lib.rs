@@ -50,13 +50,7 @@ pub trait Kind: Send + Sync {
         self.open_at(None).await
     }
 
-    /// Whether it has watch connections. Default: yes.
-    fn watches(&self) -> bool {
-        true
-    }
-
-    /// Starts a process with one, which a case stops or kills. Default: none, and those cases have nothing to do: what lives
-    /// within one process does not die alone.
+    /// Starts a process with one, which a case stops or kills. Default: none, and those cases have nothing to do.
     fn victim(&self) -> Option<Victim> {
         None
     }
@@ -70,11 +64,6 @@ pub trait Kind: Send + Sync {
     /// nothing to do.
     async fn babblers(&self) -> Vec<Babbler> {
         Vec::new()
-    }
-
-    /// Whether it opens at `[::1]:0`, and at `[::]:0` for IPv4 as well. Default: yes.
-    fn speaks_ipv6(&self) -> bool {
-        true
     }
 
     /// With how many others one talks at once in [`whole::many_peers`]. Default 250: each of them may have a thread and

@@ -16,9 +16,6 @@ const HEARTBEATS_MAX: usize = 10;
 
 /// A transport that is closed in order says goodbye to those who watch it.
 pub async fn goodbye(kind: &impl Kind) {
-    if !kind.watches() {
-        return;
-    }
     let (one, two) = (kind.open().await, kind.open().await);
     let mut watch = Box::pin(one.watch(check_addr(&two)));
     let early = tokio::time::timeout(SHORT, &mut watch).await;

@@ -22,17 +22,13 @@ impl Kind for Memory {
         NETWORK.bind(at.unwrap_or_else(fresh))
     }
 
-    fn watches(&self) -> bool {
-        false
-    }
-
-    fn speaks_ipv6(&self) -> bool {
-        false
-    }
-
     fn peers(&self) -> usize {
         1000
     }
 }
 
-gms_conformance::suite!(Memory);
+// Without what only several processes or a kernel do: deaths, strangers on the wire, families of addresses.
+gms_conformance::suite!(Memory; datagrams: delivery, size_limit, batches, nobody_there);
+gms_conformance::suite!(Memory; frames: order, size, slow_reader, answers, refusal, broken_midway, deadline);
+gms_conformance::suite!(Memory; checks: answered, other_incarnation, refused, accepted_but_silent, given_up);
+gms_conformance::suite!(Memory; whole: flood, close_while_busy, many_peers, giving_up_loses_nothing);

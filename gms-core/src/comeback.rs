@@ -8,6 +8,8 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use crate::config::Timing;
+use crate::event::StopReason;
+use crate::message::JoinRefusal;
 use crate::time::Timestamp;
 
 /// A return shorter than so many T did not last.
@@ -18,6 +20,11 @@ const FIRST_LONG_WAIT: u32 = 12;
 const LONG_WAIT_MAX: u32 = 60;
 /// Returns that did not last, beyond which counting them changes nothing.
 const SHORT_MAX: u32 = 8;
+/// How often in a row an id that may have been used is drawn anew.
+const DRAWS_MAX: u32 = 30;
+/// Waits between such draws: none before the first, then from the one to the other.
+const DRAW_AFTER_MIN: Duration = Duration::from_millis(50);
+const DRAW_AFTER_MAX: Duration = Duration::from_secs(1);
 
 /// The waits of one process, over all its incarnations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,12 +39,14 @@ pub struct Comeback {
     back_since: Option<Timestamp>,
     /// Whether it gives, or gave, way to an older cluster.
     gave_way: bool,
+    /// Incarnations in a row that were refused for their ids.
+    draws: u32,
 }
 
 impl Comeback {
     /// A process that was never excluded.
     pub const fn new() -> Self {
-        Self { tries: 0, short: 0, is_out: false, back_since: None, gave_way: false }
+        Self { tries: 0, short: 0, is_out: false, back_since: None, gave_way: false, draws: 0 }
     }
 
     /// Whether the process was excluded and is in no view since.
@@ -48,10 +57,47 @@ impl Comeback {
     /// A view contains the process. Returns whether that is a return after an exclusion.
     pub const fn joined(&mut self, now: Timestamp) -> bool {
         self.tries = 0;
+        self.draws = 0;
         if self.is_out && !std::mem::replace(&mut self.gave_way, false) {
             self.back_since = Some(now);
         }
         std::mem::replace(&mut self.is_out, false)
+    }
+
+    /// An incarnation ended for `reason`: how long to wait before the next one begins, or `None` where there is none. `rejoin` says
+    /// whether the process comes back after an exclusion at all.
+    pub fn after(
+        &mut self,
+        now: Timestamp,
+        reason: &StopReason,
+        rejoin: bool,
+        timing: &Timing,
+        rng: &mut Rng,
+    ) -> Option<Duration> {
+        if let StopReason::JoinFailed(failure) = reason
+            && failure.refusal == Some(JoinRefusal::IdInUse)
+            && let Some(wait) = self.id_in_use()
+        {
+            return Some(wait);
+        }
+        match reason {
+            StopReason::Excluded if rejoin => Some(self.excluded(now, timing, rng)),
+            StopReason::JoinFailed(_) if self.is_out => Some(self.next_try(timing, rng)),
+            _ => None,
+        }
+    }
+
+    /// An incarnation was refused for its id: how long to wait before the next one begins, with another. `None` once that was so
+    /// too often.
+    //= docs/protocol.md#vw-11
+    fn id_in_use(&mut self) -> Option<Duration> {
+        let wait = match self.draws {
+            0 => Duration::ZERO,
+            n if n < DRAWS_MAX => DRAW_AFTER_MIN.saturating_mul(1 << n.min(8)).min(DRAW_AFTER_MAX),
+            _ => return None,
+        };
+        self.draws += 1;
+        Some(wait)
     }
 
     /// The exclusion to come is no sign of trouble: a founder of its own gives way to an older cluster.
@@ -62,7 +108,7 @@ impl Comeback {
 
     /// An incarnation ended by an exclusion: how long to wait before the next one begins.
     //= docs/protocol.md#vw-24
-    pub fn excluded(&mut self, now: Timestamp, timing: &Timing, rng: &mut Rng) -> Duration {
+    fn excluded(&mut self, now: Timestamp, timing: &Timing, rng: &mut Rng) -> Duration {
         let lasting = timing.member_timeout * LASTING;
         let is_short = self.back_since.take().is_some_and(|since| now.since(since) < lasting);
         self.short = if is_short { (self.short + 1).min(SHORT_MAX) } else { 0 };
@@ -78,7 +124,7 @@ impl Comeback {
     /// An incarnation after an exclusion did not get in: how long to wait before the next one begins. At least a
     /// heartbeat interval, growing to T, randomised so that many excluded at once do not return at once.
     //= docs/protocol.md#vw-18
-    pub fn next_try(&mut self, timing: &Timing, rng: &mut Rng) -> Duration {
+    fn next_try(&mut self, timing: &Timing, rng: &mut Rng) -> Duration {
         self.tries = self.tries.saturating_add(1);
         let least = timing.heartbeat_interval;
         let doubled = least.saturating_mul(1 << self.tries.min(16));
@@ -136,6 +182,18 @@ mod tests {
     #[test]
     fn a_first_membership_counts_as_lasting_however_short() {
         assert!(waits(Duration::ZERO, 1)[0] <= Duration::from_secs(2));
+    }
+
+    //= docs/protocol.md#vw-11
+    #[test]
+    fn an_id_in_use_is_drawn_anew_at_once_then_ever_later_but_not_for_ever() {
+        let mut comeback = Comeback::new();
+        let waits: Vec<Duration> = std::iter::from_fn(|| comeback.id_in_use()).collect();
+        let millis: Vec<u128> = waits.iter().map(Duration::as_millis).collect();
+        assert_eq!(millis[..6], [0, 100, 200, 400, 800, 1_000]);
+        assert_eq!(millis.len(), 30);
+        comeback.joined(Timestamp::ZERO);
+        assert_eq!(comeback.id_in_use(), Some(Duration::ZERO));
     }
 
     #[test]

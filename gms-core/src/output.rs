@@ -66,8 +66,8 @@ pub enum Output {
     SendStream {
         /// Where to.
         to: Destination,
-        /// What.
-        frame: Frame,
+        /// What; boxed, so that heartbeats, which are nearly all outputs, stay small.
+        frame: Box<Frame>,
         /// Give up after this time.
         deadline: Duration,
         /// Names it in the report.

@@ -317,6 +317,16 @@ fn links_between_documents_lead_somewhere() {
 }
 
 #[test]
+fn each_decision_is_listed() {
+    let list = fs::read_to_string(root().join("docs/README.md")).expect("the list of documents");
+    let decisions = text_files().filter_map(|file| file.name.strip_prefix("docs/").map(String::from));
+    let unlisted = decisions
+        .filter(|name| name.starts_with("decisions/0"))
+        .filter(|name| !list.contains(&format!("({name})")));
+    expect_none("not listed in docs/README.md", unlisted);
+}
+
+#[test]
 fn nothing_waits_to_be_filled_in() {
     let waiting = text_files()
         .filter(|file| file.name != SELF)

@@ -5,7 +5,7 @@
 //! as one transaction at each change: at the far end of a host's cable, since a drop in a host's own output is told
 //! to the sender. Neighbour entries are fixed, so that a cut is a silent hole at once, not an error after some seconds.
 //!
-//! Needs Linux, root, `ip` and `nft`: see [`Lab::obstacle`].
+//! Needs Linux, root, `ip`, `nft` and `nsenter`: see [`Lab::obstacle`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -57,7 +57,7 @@ impl Lab {
         if uid.split_whitespace().nth(1) != Some("0") {
             return Some("network namespaces need root".into());
         }
-        for (tool, package) in [("ip", "iproute2"), ("nft", "nftables")] {
+        for (tool, package) in [("ip", "iproute2"), ("nft", "nftables"), ("nsenter", "util-linux")] {
             if Command::new(tool).arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
                 return Some(format!("the program {tool} is missing: install {package}"));
             }
@@ -116,8 +116,8 @@ impl Lab {
 
     /// A command that will run `program` on `host`, as the very process that is spawned.
     pub fn command_on(&self, host: usize, program: &Path) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.namespace(host)]).arg(program);
+        let mut command = enter(&self.namespace(host));
+        command.arg(program);
         command
     }
 
@@ -127,17 +127,20 @@ impl Lab {
     ///
     /// The command failed.
     pub fn pull_cable(&self, host: usize) -> Result<(), LabError> {
-        self.pull_cables(&[host])
+        ip_batch(&self.bridge(), &format!("link set v{host} down\n"))
     }
 
-    /// Pulls the cables of several hosts at once, or nearly: one command does it.
+    /// Loses these hosts at one moment: nothing gets from or to any of them, as one transaction of the rules. Links that
+    /// are set down one after the other wait for a lock of the kernel each, under which it also removes namespaces.
     ///
     /// # Errors
     ///
-    /// The command failed; some may be pulled.
-    pub fn pull_cables(&self, hosts: &[usize]) -> Result<(), LabError> {
-        let commands: Vec<String> = hosts.iter().map(|host| format!("link set v{host} down\n")).collect();
-        ip_batch(&self.bridge(), &commands.concat())
+    /// The command failed, and nothing changed.
+    pub fn lose_hosts(&mut self, hosts: &[usize]) -> Result<(), LabError> {
+        let pairs =
+            hosts.iter().flat_map(|lost| (1..=self.hosts).flat_map(|other| [(*lost, other), (other, *lost)]));
+        self.cuts.extend(pairs.filter(|(a, b)| a != b));
+        self.write_rules()
     }
 
     /// Puts a host's cable back.
@@ -241,8 +244,8 @@ impl Lab {
     }
 
     fn write_rules(&self) -> Result<(), LabError> {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.bridge(), "nft", "-f", "-"]);
+        let mut command = enter(&self.bridge());
+        command.args(["nft", "-f", "-"]);
         run(command, &self.rules())
     }
 }
@@ -270,6 +273,14 @@ fn remove_namespaces(doomed: impl Fn(&str) -> bool) {
         let removed = Command::new("ip").args(["netns", "del", name]).output();
         drop(removed);
     }
+}
+
+/// A command that runs what its arguments will name in a namespace. `ip netns exec` would also copy all mounts for it, those of
+/// the other namespaces among them: with a hundred of each that takes seconds.
+fn enter(namespace: &str) -> Command {
+    let mut command = Command::new("nsenter");
+    command.arg(format!("--net=/run/netns/{namespace}")).arg("--");
+    command
 }
 
 fn ip(arguments: &[&str]) -> Result<(), LabError> {

@@ -15,6 +15,13 @@ pub const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 /// up to 208 KiB a neighbour; with a small buffer a few lost hosts would stop the heartbeats to everyone else.
 pub const SEND_BUFFER_BYTES: usize = 4 << 20;
 
+/// How often in a row the kernel may tell that earlier datagrams were refused before one counts as unsent. Each telling is of
+/// another one, and whoever reads the error queue meanwhile makes the kernel tell of the next in it.
+const REFUSALS_OF_OTHERS: usize = 64;
+
+/// The same for other errors, which may also mean that this datagram has no way to go.
+const ERRORS_OF_OTHERS: usize = 4;
+
 /// Opens a datagram socket at `addr`, not blocking; `[::]` takes IPv4 too.
 ///
 /// # Errors
@@ -108,6 +115,27 @@ pub async fn patiently<T, E>(
     bind()
 }
 
+/// Sends one datagram by `send`, again where the kernel tells of earlier ones instead of sending this one: a socket that is not
+/// connected is never refused for what it sends, only told of what it sent.
+///
+/// # Errors
+///
+/// What `send` says: `WouldBlock` at once, anything else when it is said over and over.
+pub fn send_past_errors<T>(mut send: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let (mut refusals, mut errors) = (0, 0);
+    loop {
+        match send() {
+            Ok(sent) => return Ok(sent),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused && refusals < REFUSALS_OF_OTHERS => {
+                refusals += 1;
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock || errors == ERRORS_OF_OTHERS => return Err(e),
+            Err(_) => errors += 1,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,5 +147,53 @@ mod tests {
         assert_eq!(for_socket(v4, true), "[::ffff:10.0.0.1]:7790".parse().unwrap());
         assert_eq!(for_socket(v4, false), v4);
         assert_eq!(for_socket(v6, true), v6);
+    }
+
+    /// Errors of datagrams to the dead may be told to whoever sends next, any number of them.
+    //= docs/protocol.md#fd-30
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_dead_cost_the_living_no_datagram() {
+        let bind = || std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (socket, living, dead) = (bind(), bind(), bind().local_addr().unwrap());
+        socket.set_nonblocking(true).unwrap();
+        living.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let to = living.local_addr().unwrap();
+        let mut errors = crate::error_queue::ErrorReader::new(&socket, false);
+        std::thread::scope(|scope| {
+            let (done, is_done) = std::sync::mpsc::channel::<()>();
+            let socket = &socket;
+            scope.spawn(move || {
+                while is_done.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                    let _ = errors.read(socket);
+                }
+            });
+            for i in 0..20_000_u32 {
+                for _ in 0..i % 5 {
+                    let _ = socket.send_to(b"lost", dead);
+                }
+                send_past_errors(|| socket.send_to(&i.to_be_bytes(), to)).unwrap();
+                let mut said = [0; 8];
+                assert_eq!(living.recv(&mut said).unwrap(), 4);
+                assert_eq!(said[..4], i.to_be_bytes());
+            }
+            drop(done);
+        });
+    }
+
+    #[test]
+    fn a_datagram_without_a_way_is_given_up() {
+        let mut tried = 0;
+        let mut fail = |kind: io::ErrorKind| {
+            tried += 1;
+            Err::<(), _>(io::Error::from(kind))
+        };
+        let error = send_past_errors(|| fail(io::ErrorKind::NetworkUnreachable)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NetworkUnreachable);
+        assert_eq!(
+            send_past_errors(|| fail(io::ErrorKind::WouldBlock)).unwrap_err().kind(),
+            io::ErrorKind::WouldBlock
+        );
+        assert_eq!(tried, 6);
     }
 }

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use gms_core::input::SendFailure;
@@ -15,7 +14,8 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::end::{self, CloseCode, LinkEnd};
-use crate::limits::{CHECK_BYTES_MAX, HANDSHAKES_MAX, RETRY_ABOVE};
+use crate::handshakes::Asked;
+use crate::limits::CHECK_BYTES_MAX;
 use crate::link::{self, Link};
 use crate::peers::Dial;
 use crate::report;
@@ -72,20 +72,23 @@ async fn serve(shared: &Arc<Shared>, link: Arc<Link>) {
 //= docs/protocol.md#wr-4
 pub(crate) async fn accept(shared: Arc<Shared>, endpoint: Endpoint) {
     while let Some(incoming) = endpoint.accept().await {
-        let under_way = shared.handshakes.load(Ordering::Relaxed);
-        if under_way >= HANDSHAKES_MAX {
-            shared.counters.connections_cut.add(1);
-            incoming.ignore();
-            continue;
-        }
-        if under_way >= RETRY_ABOVE && !incoming.remote_address_validated() {
-            // Costs nothing that is kept; whoever forged the address never hears of it.
-            let _ = incoming.retry();
-            continue;
+        let ip = canonical(incoming.remote_address()).ip();
+        let asked = shared.gate().handshakes.ask(&ip, incoming.remote_address_validated());
+        match asked {
+            Asked::LetIn => {}
+            Asked::ShowYourself => {
+                // Whoever forged the address never hears of it.
+                let _ = incoming.retry();
+                continue;
+            }
+            Asked::Ignored => {
+                shared.counters.connections_cut.add(1);
+                incoming.ignore();
+                continue;
+            }
         }
         let serial = shared.draw_serial();
         let key = usize::try_from(serial).unwrap_or(usize::MAX);
-        let ip = canonical(incoming.remote_address()).ip();
         let cut = Arc::new(Notify::new());
         let is_let_in = {
             let mut gate = shared.gate();
@@ -100,6 +103,7 @@ pub(crate) async fn accept(shared: Arc<Shared>, endpoint: Endpoint) {
             if is_let_in {
                 gate.admission.enter(ip, key);
                 gate.cuts.insert(serial, Arc::clone(&cut));
+                gate.handshakes.begin(ip);
             }
             is_let_in
         };
@@ -108,7 +112,6 @@ pub(crate) async fn accept(shared: Arc<Shared>, endpoint: Endpoint) {
             incoming.refuse();
             continue;
         }
-        shared.handshakes.fetch_add(1, Ordering::Relaxed);
         let shared = Arc::clone(&shared);
         tokio::spawn(async move {
             take_in(&shared, incoming, serial, &cut).await;
@@ -129,7 +132,7 @@ async fn take_in(shared: &Arc<Shared>, incoming: quinn::Incoming, serial: u64, c
         made = handshake => made,
         () = cut.notified() => Err(ConnectionError::LocallyClosed),
     };
-    shared.handshakes.fetch_sub(1, Ordering::Relaxed);
+    shared.gate().handshakes.end(&from.ip());
     let connection = match made {
         Ok(connection) => connection,
         Err(error) => {

@@ -31,6 +31,7 @@ mod error;
 #[cfg(target_os = "linux")]
 mod errors;
 mod event_loop;
+mod handshakes;
 mod identity;
 mod life;
 mod limits;

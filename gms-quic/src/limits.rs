@@ -34,6 +34,8 @@ pub(crate) const SEGMENTS_MAX: usize = 4;
 pub(crate) const RETRY_ABOVE: usize = 32;
 /// Handshakes under way above which further ones are not answered.
 pub(crate) const HANDSHAKES_MAX: usize = 256;
+/// The same for those from one address: whoever shows that it receives there still leaves room for others.
+pub(crate) const HANDSHAKES_PER_SOURCE_MAX: usize = 192;
 
 /// Addresses that are remembered because nobody answered there.
 pub(crate) const RESTING_MAX: usize = 4096;

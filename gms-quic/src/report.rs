@@ -20,8 +20,11 @@ static SAID_AT: Mutex<Option<Timestamp>> = Mutex::new(None);
 /// TLS alerts (RFC 8446, section 6) as QUIC shows them: 0x100 and the alert's number.
 const ALERTS: u64 = 0x100;
 const BAD_CERTIFICATE: u64 = ALERTS + 42;
+const UNSUPPORTED_CERTIFICATE: u64 = ALERTS + 43;
 const CERTIFICATE_EXPIRED: u64 = ALERTS + 45;
 const UNKNOWN_CA: u64 = ALERTS + 48;
+/// A signature that does not fit, as of a CA with the same name and another key.
+const DECRYPT_ERROR: u64 = ALERTS + 51;
 const CERTIFICATE_REQUIRED: u64 = ALERTS + 116;
 const NO_COMMON_PROTOCOL: u64 = ALERTS + 120;
 
@@ -50,7 +53,10 @@ pub(crate) fn misfit(error: &ConnectionError) -> Option<(Misfit, String)> {
             return Some((Misfit::Certificate, why.into()));
         }
         CERTIFICATE_EXPIRED => "expired or not valid yet: look at its dates, and at the clocks",
-        UNKNOWN_CA => "another CA has signed it: give all members certificates of one CA",
+        UNKNOWN_CA | DECRYPT_ERROR => "another CA has signed it: give all members certificates of one CA",
+        UNSUPPORTED_CERTIFICATE => {
+            "it is not for this use: members need certificates for servers and for clients"
+        }
         BAD_CERTIFICATE => "it can't be used, or is for another cluster",
         _ if (ALERTS..ALERTS + 256).contains(&code) => "the handshake failed",
         _ => return None,
@@ -67,5 +73,31 @@ pub(crate) fn failed(shared: &Shared, peer: SocketAddr, error: &ConnectionError)
     if said_at.is_none_or(|at| now.since(at) >= SAID_EVERY) {
         *said_at = Some(now);
         tracing::warn!(target: "gms::quic", %peer, "no connection: {why}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quinn::ConnectionClose;
+
+    use super::*;
+
+    //= docs/protocol.md#wr-6
+    #[test]
+    fn each_alert_says_what_is_wrong_with_a_certificate() {
+        let why = |alert: u8| {
+            let close = ConnectionClose {
+                error_code: quinn::TransportErrorCode::crypto(alert),
+                frame_type: None,
+                reason: "x".into(),
+            };
+            misfit(&ConnectionError::ConnectionClosed(close)).map(|(_, why)| why).unwrap_or_default()
+        };
+        // Two CAs of one name differ in their keys: the signature does not fit.
+        for alert in [48, 51] {
+            assert!(why(alert).contains("another CA has signed it"), "{}", why(alert));
+        }
+        assert!(why(43).contains("for servers and for clients"));
+        assert!(why(45).contains("look at its dates"));
     }
 }

@@ -22,6 +22,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
 use crate::dial;
+use crate::handshakes::Handshakes;
 use crate::life::Life;
 use crate::limits::{LARGE_DATAGRAMS_MAX, Limits};
 use crate::link::{self, Link};
@@ -34,6 +35,7 @@ use crate::tls::Tls;
 pub(crate) struct Gate {
     pub(crate) admission: Admission,
     pub(crate) cuts: BTreeMap<u64, Arc<Notify>>,
+    pub(crate) handshakes: Handshakes,
 }
 
 /// Shared by the thread's tasks and every caller.
@@ -51,8 +53,6 @@ pub(crate) struct Shared {
     pub(crate) mapped: bool,
     /// How long a connection for datagrams alone waits at most for that of the other side.
     pub(crate) dial_wait: Duration,
-    /// Handshakes of incoming connections under way.
-    pub(crate) handshakes: AtomicUsize,
     pub(crate) large_datagrams: AtomicUsize,
     endpoint: Mutex<Option<Endpoint>>,
     tls: Mutex<Arc<Tls>>,
@@ -88,12 +88,11 @@ impl Shared {
             tcp_watch,
             mapped,
             dial_wait,
-            handshakes: AtomicUsize::new(0),
             large_datagrams: AtomicUsize::new(0),
             endpoint: Mutex::new(Some(endpoint)),
             tls: Mutex::new(Arc::new(tls)),
             peers: Mutex::default(),
-            gate: Mutex::new(Gate { admission, cuts: BTreeMap::new() }),
+            gate: Mutex::new(Gate { admission, cuts: BTreeMap::new(), handshakes: Handshakes::default() }),
             checks: Mutex::default(),
             room_again: Notify::new(),
             life: Life::new(),

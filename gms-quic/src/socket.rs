@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use gms_net::fault::Fault;
+use gms_net::socket::send_past_errors;
 use gms_net::strangers;
 use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncUdpSocket, UdpPoller};
@@ -81,20 +82,15 @@ impl SharedSocket {
         }
     }
 
-    /// Sends; the news of an earlier datagram that found nobody, told instead of sending this one, is passed over.
     fn send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        let mut told_of_another = false;
-        loop {
-            match self.state.try_send((&*self.io).into(), transmit) {
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Err(e),
-                Err(_) if !told_of_another => told_of_another = true,
-                // What the kernel does not take is lost, as on the way: quinn would end the connection for it.
-                Err(error) => {
-                    tracing::debug!(%error, to = %transmit.destination, "a packet was not sent");
-                    return Ok(());
-                }
-                Ok(()) => return Ok(()),
+        match send_past_errors(|| self.state.try_send((&*self.io).into(), transmit)) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Err(e),
+            // What the kernel does not take is lost, as on the way: quinn would end the connection for it.
+            Err(error) => {
+                tracing::debug!(%error, to = %transmit.destination, "a packet was not sent");
+                Ok(())
             }
+            Ok(()) => Ok(()),
         }
     }
 }

@@ -1,4 +1,6 @@
 //! Runs many seeds of the mixed workload and prints what breaks: `cargo run --release -p gms-sim --example hunt -- 0 1000`.
+//! A third number is the step: with 6, `0 1000 6` runs the calm days. With 0 as the second, it prints the trace of one
+//! seed, with a third number of the same day with heartbeats to everybody.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program that reports")]
 
@@ -13,16 +15,20 @@ fn main() {
     let (from, to) = (args.next().unwrap_or(0), args.next().unwrap_or(100));
     if to == 0 {
         let journal = Journal::of_last(usize::MAX);
-        let scenario = mixed::scenario(from);
+        let mut scenario = mixed::scenario(from);
+        if args.next().is_some() {
+            scenario.heartbeat_recipients = None;
+        }
         let outcome = run::run_watched(scenario, &mut journal.clone()).expect("a valid scenario");
         outcome.world.scenario().faults.iter().for_each(|step| println!("{step:?}"));
         journal.lines().iter().for_each(|line| println!("{line}"));
         return println!("{:?}", outcome.violation);
     }
+    let step = args.next().unwrap_or(1).max(1) as usize;
     let begun = Instant::now();
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut events, mut slowest) = (0, (std::time::Duration::ZERO, 0));
-    for seed in from..to {
+    for seed in (from..to).step_by(step) {
         let scenario = mixed::scenario(seed);
         match run::run(scenario) {
             Ok(outcome) => {

@@ -1,7 +1,8 @@
 //! The mixed workload: from a seed a scenario with faults of all kinds, and then a healing phase.
 //!
 //! Seeds take turns among [`Profile`]s, so that each promise is tested where it holds: losses at one instant in a calm
-//! world, partitions, a lossy network, slow machines, and everything at once. A quarter of them have hubs.
+//! world, partitions, a lossy network, slow machines, and everything at once. A quarter of them have hubs, and in a quarter
+//! trackers forget connections.
 
 use std::time::Duration;
 
@@ -81,7 +82,21 @@ pub fn scenario(seed: u64) -> Scenario {
         }
     }
     scenario.faults = day.faults;
+    scenario.faults.extend(forgets(&scenario));
+    scenario.faults.sort_by_key(|step| step.at);
     scenario
+}
+
+/// On some days trackers on the way forget connections, though nothing else is wrong. Drawn apart from all else, too.
+fn forgets(scenario: &Scenario) -> Vec<Step> {
+    let mut rng = Rng::with_seed(scenario.seed ^ 0x666f_7267_6574_0000);
+    let count = if rng.u32(0..4) == 0 { rng.usize(1..=6) } else { 0 };
+    let day = scenario.run_for.as_millis() as u64;
+    let forget = |_| {
+        let at = Duration::from_millis(rng.u64(0..day));
+        Step { at, fault: Fault::Forget { host: rng.usize(0..scenario.members) } }
+    };
+    (0..count).map(forget).collect()
 }
 
 /// Who gets heartbeats: on some days hubs and a few others. Drawn apart from all else, which stays the same.
@@ -382,6 +397,6 @@ mod tests {
         let steps = (0..100).flat_map(|seed| scenario(seed).faults);
         let kinds: BTreeSet<String> = steps.map(|step| kind(&step.fault)).collect();
         // All but none: the list grows with the enum.
-        assert_eq!(kinds.len(), 25, "{kinds:?}");
+        assert_eq!(kinds.len(), 26, "{kinds:?}");
     }
 }

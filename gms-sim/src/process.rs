@@ -213,10 +213,6 @@ impl Process {
             return None;
         }
         let timing = self.timing(scenario);
-        match reason {
-            StopReason::Excluded if scenario.rejoin => Some(self.comeback.excluded(now, &timing, rng)),
-            StopReason::JoinFailed(_) if self.comeback.is_out() => Some(self.comeback.next_try(&timing, rng)),
-            _ => None,
-        }
+        self.comeback.after(now, reason, scenario.rejoin, &timing, rng)
     }
 }

@@ -11,6 +11,10 @@ use crate::metrics::Metrics;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::world::{Violation, World};
 
+/// Events after which whoever looks at a run is asked anew, also within a simulated second: a fraction of a second on any
+/// machine, so that a run can be broken off however large its world is.
+pub const EVENTS_PER_LOOK: u64 = 10_000;
+
 /// What a run brought.
 #[derive(Debug)]
 pub struct Outcome {
@@ -44,11 +48,12 @@ pub trait Spectator {
         let _ = world;
     }
 
-    /// A second has passed in the world, also while its members form. `Break` ends the run there.
+    /// A second has passed in the world, also while its members form, or [`EVENTS_PER_LOOK`] events within one. `Break` ends
+    /// the run there.
     fn passes(&mut self, world: &World) -> ControlFlow<()>;
 }
 
-/// Runs a scenario with all invariants; `meanwhile` looks at the world every simulated second.
+/// Runs a scenario with all invariants; `meanwhile` looks at the world as a [`Spectator`] does.
 ///
 /// # Errors
 ///
@@ -124,9 +129,12 @@ fn stretch(
     spectator: &mut dyn Spectator,
     holds: impl Fn(&World) -> bool,
 ) -> ControlFlow<(), bool> {
+    let mut next = world.now();
     while world.violation().is_none() {
-        let next = (world.now() + Duration::from_secs(1)).min(end);
-        world.run_until(next, |_| false);
+        next = (next + Duration::from_secs(1)).min(end);
+        while run_some(world, next) {
+            spectator.passes(world)?;
+        }
         spectator.passes(world)?;
         if holds(world) {
             return ControlFlow::Continue(true);
@@ -136,4 +144,10 @@ fn stretch(
         }
     }
     ControlFlow::Continue(false)
+}
+
+/// Runs until `end`, but not for more than [`EVENTS_PER_LOOK`] events. Returns whether more is to be done before `end`.
+fn run_some(world: &mut World, end: Timestamp) -> bool {
+    let limit = world.events() + EVENTS_PER_LOOK;
+    world.run_until(end, |world| world.events() >= limit)
 }

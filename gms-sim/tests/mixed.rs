@@ -6,14 +6,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gms_sim::journal::Journal;
-use gms_sim::{Scenario, mixed, run, shrink};
+use gms_sim::{Fault, Scenario, mixed, run, shrink};
 
 /// Seeds run unless the environment says otherwise.
 const SEEDS: u64 = 200;
 /// Seeds beyond those that broke something while this was built, and stay tests.
-const FOUND: [u64; 30] = [
-    204, 276, 306, 416, 828, 1066, 1099, 1120, 1301, 1834, 2061, 2215, 2419, 2488, 2750, 3406, 3962, 4111,
-    4410, 4811, 4858, 5119, 6467, 8921, 9156, 10453, 12860, 13327, 14203, 18665,
+const FOUND: [u64; 40] = [
+    204, 276, 306, 416, 828, 1066, 1099, 1120, 1301, 1774, 1834, 2061, 2215, 2419, 2488, 2750, 3406, 3962,
+    4111, 4410, 4811, 4858, 5087, 5119, 5526, 6467, 6768, 8921, 9156, 10453, 10932, 11328, 12860, 13327,
+    13680, 14203, 14525, 15336, 15877, 18665,
 ];
 /// Every so many seeds run twice, and must do the same twice.
 const TWICE_EVERY: u64 = 40;
@@ -36,6 +37,7 @@ fn no_bad_day_breaks_an_invariant_and_all_of_them_heal() {
             let mut seeds = drawn(&mut (0..SEEDS).chain(FOUND));
             let without_hubs: Vec<Scenario> = seeds.iter().filter_map(without_hubs).collect();
             seeds.extend(without_hubs);
+            seeds.extend(FOUND.iter().filter_map(|seed| without_forgetting(*seed)));
             seeds
         }
     };
@@ -61,6 +63,14 @@ fn no_bad_day_breaks_an_invariant_and_all_of_them_heal() {
 fn without_hubs(scenario: &Scenario) -> Option<Scenario> {
     scenario.heartbeat_recipients?;
     Some(Scenario { heartbeat_recipients: None, ..scenario.clone() })
+}
+
+/// The same day with trackers that forget nothing, where they do.
+fn without_forgetting(seed: u64) -> Option<Scenario> {
+    let mut scenario = mixed::scenario(seed);
+    let all = scenario.faults.len();
+    scenario.faults.retain(|step| !matches!(step.fault, Fault::Forget { .. }));
+    (scenario.faults.len() < all).then_some(scenario)
 }
 
 #[test]
@@ -110,9 +120,17 @@ fn describe(scenario: &Scenario) -> String {
     let mut journal = Journal::of_last(LINES);
     let again = run::run_watched(small.scenario.clone(), &mut journal).expect("it ran before");
     let trace = journal.lines().join("\n");
+    let replay = match *scenario == mixed::scenario(seed) {
+        true => format!(
+            "gms simulate --mixed --seed {seed}, or GMS_SIM_SEED={seed} cargo test -p gms-sim --test mixed"
+        ),
+        false => String::from(
+            "gms simulate --scenario with the scenario that follows: it is a variant of its seed's",
+        ),
+    };
     format!(
         "seed {seed} ({profile:?}, recipients {recipients:?}): {violation}\n\
-         replay: gms simulate --mixed --seed {seed}, or GMS_SIM_SEED={seed} cargo test -p gms-sim --test mixed\n\
+         replay: {replay}\n\
          after {} runs, smaller: {}\n{}\nlast steps:\n{trace}\n",
         small.runs,
         again.violation.map(|violation| violation.to_string()).unwrap_or_default(),

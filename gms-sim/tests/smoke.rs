@@ -1,8 +1,11 @@
 //! The world itself: it forms clusters, faults do what they say, and a run is the same every time.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
-use gms_sim::{Fault, Scenario, Step, run};
+use gms_sim::run::{self, Spectator};
+use gms_sim::scenario::Start;
+use gms_sim::{Fault, Scenario, Step, World};
 
 fn at(seconds: u64, fault: Fault) -> Step {
     Step { at: Duration::from_secs(seconds), fault }
@@ -30,4 +33,18 @@ fn healing_starts_no_process_where_none_ever_ran() {
     let outcome = run::run(scenario).unwrap();
     assert_eq!(outcome.violation, None);
     assert_eq!(outcome.world.processes().len(), 2);
+}
+
+#[test]
+fn a_large_world_can_be_left_within_a_simulated_second() {
+    struct Impatient(u32);
+    impl Spectator for Impatient {
+        fn passes(&mut self, _: &World) -> ControlFlow<()> {
+            self.0 += 1;
+            if self.0 < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        }
+    }
+    let scenario = Scenario { members: 400, start: Start::Together, ..Scenario::default() };
+    let outcome = run::run_watched(scenario, &mut Impatient(0)).unwrap();
+    assert_eq!(outcome.events, 2 * run::EVENTS_PER_LOOK);
 }

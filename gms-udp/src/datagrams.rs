@@ -143,7 +143,8 @@ pub(crate) fn send(shared: &Shared, batch: &mut Vec<Outgoing>) -> Option<()> {
     let (mut sent, mut bytes, mut unsent) = (0, 0, 0);
     for datagram in batch.drain(..) {
         let to = socket::for_socket(datagram.to, shared.mapped);
-        if datagram.bytes.len() <= DATAGRAM_BYTES_MAX && send_one(socket, &datagram.bytes, to).is_ok() {
+        let send = || socket.send_to(&datagram.bytes, to);
+        if datagram.bytes.len() <= DATAGRAM_BYTES_MAX && socket::send_past_errors(send).is_ok() {
             sent += 1;
             bytes += datagram.bytes.len();
         } else {
@@ -154,17 +155,4 @@ pub(crate) fn send(shared: &Shared, batch: &mut Vec<Outgoing>) -> Option<()> {
     shared.counters.datagram_bytes_sent.add(bytes);
     shared.counters.datagrams_unsent.add(unsent);
     Some(())
-}
-
-fn send_one(socket: &UdpSocket, bytes: &[u8], to: SocketAddr) -> io::Result<()> {
-    let mut told_of_another = false;
-    loop {
-        match socket.send_to(bytes, to) {
-            Ok(_) => return Ok(()),
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock || told_of_another => return Err(e),
-            // The news of an earlier datagram that found nobody, told instead of sending this one: once more.
-            Err(_) => told_of_another = true,
-        }
-    }
 }

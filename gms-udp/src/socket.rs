@@ -4,7 +4,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-pub(crate) use gms_net::socket::{RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES, for_socket, incoming_max};
+pub(crate) use gms_net::socket::{
+    RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES, for_socket, incoming_max, send_past_errors,
+};
 use gms_net::socket::{bind_udp, is_mapped, local_addr, prepare};
 use mio::net::{TcpListener, TcpStream, UdpSocket};
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};

@@ -9,17 +9,19 @@ use super::report::Report;
 use crate::failure::Failure;
 use crate::scenario::Scenario;
 use crate::system::System;
+use crate::transport::Carrier;
 
 const SIZE: (u32, u32) = (960, 540);
 const FONT: &str = "sans-serif";
 /// Colours that can be told apart by almost everybody (Okabe and Ito).
-const COLOURS: [RGBColor; 6] = [
+const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
     RGBColor(0, 158, 115),
     RGBColor(213, 94, 0),
     RGBColor(204, 121, 167),
     RGBColor(86, 180, 233),
+    RGBColor(60, 60, 60),
 ];
 
 /// Name and text of each chart that there are measurements for.
@@ -43,6 +45,7 @@ fn failed(error: impl std::fmt::Display) -> Failure {
 
 fn colour_of(system: &System) -> RGBColor {
     match system {
+        System::Gms(tuning) if tuning.carrier != Carrier::Udp => COLOURS[6],
         System::Gms(_) => COLOURS[0],
         System::Peer(peer) => COLOURS[1 + *peer as usize],
     }
@@ -140,9 +143,14 @@ fn curve(points: &[Point]) -> Result<String, Failure> {
             .draw()
             .map_err(failed)?;
         for is_lean in [false, true] {
-            let lean = |system: &System| matches!(system, System::Gms(tuning) if tuning.recipients.is_some() == is_lean);
+            let is_on_line = |system: &System| match system {
+                System::Gms(tuning) => {
+                    tuning.carrier == Carrier::Udp && tuning.recipients.is_some() == is_lean
+                }
+                System::Peer(_) => false,
+            };
             let mut line: Vec<(f64, f64)> =
-                points.iter().filter(|p| lean(&p.system)).map(|p| (p.bytes, p.seconds)).collect();
+                points.iter().filter(|p| is_on_line(&p.system)).map(|p| (p.bytes, p.seconds)).collect();
             line.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
             let colour = if is_lean { COLOURS[5] } else { COLOURS[0] };
             chart.draw_series(LineSeries::new(line, colour.stroke_width(2))).map_err(failed)?;

@@ -8,6 +8,7 @@ use super::targets;
 use crate::outcome::{Idle, Noticed};
 use crate::scenario::Scenario;
 use crate::system::{System, Tuning};
+use crate::transport::Carrier;
 
 /// A run's time for who watches.
 pub(super) fn noticed(noticed: &Noticed) -> String {
@@ -68,8 +69,13 @@ fn how(report: &Report) -> String {
         "`gms`",
         seconds(settings.member_timeout_ms),
     );
-    let gms = System::Gms(Tuning::at(Duration::from_millis(settings.member_timeout_ms)));
-    for (tuning, peer) in matching::settings(&gms, &report.runs) {
+    let gms = Tuning::at(Duration::from_millis(settings.member_timeout_ms));
+    // Settings other than the defaults use one transport, the first of those that were run.
+    let matched = Carrier::ALL.map(|carrier| matching::settings(gms.over(carrier), &report.runs));
+    // A report of several runs has settings of each; what would be matched over all of them was never run.
+    let was_run = |tuning: Tuning| report.runs.iter().any(|run| run.system == System::Gms(tuning));
+    let matched = matched.into_iter().find(|matched| !matched.is_empty()).into_iter().flatten();
+    for (tuning, peer) in matched.filter(|(tuning, _)| was_run(*tuning)) {
         let line = format!("\n`{}` is set to send as many bytes as {peer}.\n", System::Gms(tuning).name());
         text.push_str(&line);
     }

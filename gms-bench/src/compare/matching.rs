@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::outcome::{Outcome, Run};
-use crate::scenario::Scenario;
 use crate::stats::Spread;
 use crate::system::{System, Tuning};
 
@@ -26,17 +25,17 @@ pub(super) type Match = (Tuning, String);
 /// 2. the leanest setting: an interval of T/2 and the fewest recipients.
 ///
 /// The first repetition decides, so that all have the same settings.
-pub(super) fn settings(gms: &System, runs: &[Run]) -> Vec<Match> {
+pub(super) fn settings(gms: Tuning, runs: &[Run]) -> Vec<Match> {
     let first: Vec<&Run> = runs.iter().filter(|run| run.repeat == 1).collect();
     let bytes = |system: &System| idle_bytes(system, first.iter().copied());
-    let (System::Gms(tuning), Some(own)) = (gms, bytes(gms)) else { return Vec::new() };
+    let Some(own) = bytes(&System::Gms(gms)) else { return Vec::new() };
     let members = runs.first().map_or(10, |run| run.members);
     let mut peers: Vec<&System> =
         first.iter().map(|run| &run.system).filter(|system| !system.is_gms()).collect();
     peers.sort_unstable_by_key(|system| system.name());
     peers.dedup();
     let found = peers.into_iter().filter_map(|peer| {
-        let tuning = matched(*tuning, own, bytes(peer)?, members);
+        let tuning = matched(gms, own, bytes(peer)?, members);
         Some((tuning, peer.name()))
     });
     found.collect()
@@ -52,20 +51,17 @@ fn matched(default: Tuning, own: f64, bytes: f64, members: usize) -> Tuning {
     let timeout = default.member_timeout_ms as f64;
     let full = timeout * own / bytes;
     if full <= timeout {
-        return Tuning::at(milliseconds(full));
+        return Tuning::at(milliseconds(full)).over(default.carrier);
     }
     let interval = timeout / 5.0 * own * lean_share(members) / bytes;
-    Tuning::lean(milliseconds(interval * 2.0))
+    Tuning::lean(milliseconds(interval * 2.0)).over(default.carrier)
 }
 
 /// What a member of a system sends per second, as it was measured.
 fn idle_bytes<'a>(system: &System, runs: impl Iterator<Item = &'a Run>) -> Option<f64> {
+    let own = runs.filter(|run| run.system == *system);
     let measured =
-        runs.filter(|run| run.system == *system).filter_map(|run| match (&run.outcome, run.scenario) {
-            (Outcome::Idle(idle), Scenario::Idle) => idle.bytes,
-            (Outcome::Curve { idle, .. }, _) => idle.bytes,
-            _ => None,
-        });
+        own.filter_map(|run| if let Outcome::Idle(idle) = &run.outcome { idle.bytes } else { None });
     Spread::of(measured).map(|spread| spread.median)
 }
 

@@ -7,21 +7,16 @@ mod markdown;
 mod matching;
 mod plan;
 mod report;
+mod running;
 mod targets;
 
 use std::path::Path;
-use std::time::Duration;
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::{CompareArgs, RenderArgs};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::measure;
-use crate::outcome::{Outcome, Run};
 use crate::print;
-use crate::scenario::Scenario;
-use crate::system::{System, Tools};
+use crate::system::Tools;
 
 use plan::Plan;
 use report::Report;
@@ -38,7 +33,7 @@ pub(crate) fn command(args: &CompareArgs) -> Result<(), Failure> {
     let drivers = drivers::build(&plan.peers)?;
     let interrupt = Interrupt::on_signals()?;
     let mut report = Report::new(&plan);
-    let ran = run_all(&plan, &Tools { bench, drivers }, &interrupt, &mut report);
+    let ran = running::run_all(&plan, &Tools { bench, drivers }, &interrupt, &mut report);
     // What was measured up to an interruption is worth keeping.
     if !report.runs.is_empty() {
         write_out(&report, &args.out)?;
@@ -56,75 +51,6 @@ pub(crate) fn render(args: &RenderArgs) -> Result<(), Failure> {
     })?;
     create(&args.out)?;
     write_out(&report, &args.out)
-}
-
-/// All runs of the plan: repetition by repetition and scenario by scenario, so that what the machine does meanwhile
-/// falls on all systems alike.
-fn run_all(plan: &Plan, tools: &Tools, interrupt: &Interrupt, report: &mut Report) -> Result<(), Failure> {
-    let bar = progress(plan);
-    let mut chance = fastrand::Rng::with_seed(plan.seed);
-    for repeat in 1..=plan.repeats {
-        for scenario in &plan.scenarios {
-            loop {
-                // What idle members cost decides on further settings to measure, also while idle.
-                let is_done = |system: &System| {
-                    let is_it = |run: &Run| {
-                        run.repeat == repeat && run.scenario == *scenario && run.system == *system
-                    };
-                    report.runs.iter().any(is_it)
-                };
-                let mut systems = plan.systems(*scenario, &report.runs);
-                systems.retain(|system| !is_done(system));
-                if systems.is_empty() {
-                    break;
-                }
-                // Nobody is always first.
-                let turn = repeat % systems.len();
-                systems.rotate_left(turn);
-                for system in systems {
-                    bar.set_message(format!("{} · {}", scenario.name(), system.name()));
-                    let ran = measure::run(*scenario, &system, &plan.manner, tools, interrupt, &mut chance);
-                    let outcome = match ran {
-                        Ok(outcome) => outcome,
-                        Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-                        Err(failure) => Outcome::Failed(failure.to_string()),
-                    };
-                    bar.suspend(|| tell(&line(*scenario, &system, repeat, &outcome)));
-                    let (scenario, members) = (*scenario, plan.manner.members);
-                    report.runs.push(Run { scenario, system, members, repeat, outcome });
-                    bar.inc(1);
-                }
-            }
-        }
-    }
-    bar.finish_and_clear();
-    Ok(())
-}
-
-fn progress(plan: &Plan) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(plan.count()), ProgressDrawTarget::stderr());
-    let style =
-        ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {elapsed} of about {prefix}  {msg}");
-    if let Ok(style) = style {
-        bar.set_style(style);
-    }
-    bar.set_prefix(humantime::format_duration(Duration::from_secs(plan.expected().as_secs())).to_string());
-    bar.enable_steady_tick(Duration::from_secs(1));
-    bar
-}
-
-/// One run as a line for who watches.
-fn line(scenario: Scenario, system: &System, repeat: usize, outcome: &Outcome) -> String {
-    let what = match outcome {
-        Outcome::Noticed(noticed) => markdown::noticed(noticed),
-        Outcome::Watched(watched) => format!("{} healthy members not seen", watched.false_reports),
-        Outcome::Idle(idle) => markdown::idle(idle),
-        Outcome::Curve { idle, noticed } => {
-            format!("{}; {}", markdown::idle(idle), markdown::noticed(noticed))
-        }
-        Outcome::Failed(why) => format!("failed: {why}"),
-    };
-    format!("{repeat:>3}  {:<17}  {:<42}  {what}", scenario.name(), system.name())
 }
 
 /// Says something to who watches; what can't be written nobody reads.

@@ -12,6 +12,7 @@ use crate::measure::{self, Manner};
 use crate::outcome::Run;
 use crate::scenario::Scenario;
 use crate::system::{Peer, System, Tuning};
+use crate::transport::Carrier;
 
 /// Values of T in seconds for the curve, with the derived interval and all members as recipients.
 const CURVE: [f64; 5] = [1.0, 2.0, 3.0, 5.0, 8.0];
@@ -20,11 +21,16 @@ const CURVE_LEAN: [f64; 5] = [1.0, 1.5, 2.0, 3.0, 5.0];
 /// How long a removal is waited for: longer than the slowest that was ever seen of any system.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How many members stand at once, in clusters side by side: as many as two processors hardly notice.
+const MEMBERS_AT_ONCE: usize = 200;
+
 /// A checked plan.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// The other systems.
     pub(super) peers: Vec<Peer>,
+    /// What carries the messages of GMS, one at least.
+    pub(super) carriers: Vec<Carrier>,
     /// Scenarios in the order in which they are run.
     pub(super) scenarios: Vec<Scenario>,
     /// Repetitions.
@@ -42,7 +48,9 @@ pub(super) struct Plan {
 impl Plan {
     /// The plan that the arguments describe.
     pub(super) fn of(args: &CompareArgs) -> Result<Self, Failure> {
-        if usize::from(args.victims) * 2 >= usize::from(args.members) {
+        let takes_several = |s: &Scenario| matches!(s, Scenario::CrashSeveral | Scenario::HostLossSeveral);
+        let needs_victims = args.scenarios.as_ref().is_none_or(|list| list.iter().any(takes_several));
+        if needs_victims && usize::from(args.victims) * 2 >= usize::from(args.members) {
             return Err(Failure::Usage(format!(
                 "--victims {} is not less than half of {} members: the rest could not decide",
                 args.victims, args.members
@@ -89,6 +97,7 @@ impl Plan {
         };
         Ok(Self {
             peers,
+            carriers: args.transports.clone(),
             scenarios,
             repeats: if args.quick { 1 } else { args.repeats.into() },
             manner,
@@ -98,22 +107,25 @@ impl Plan {
         })
     }
 
-    /// GMS with the settings asked for.
-    pub(super) fn gms(&self) -> System {
-        System::Gms(Tuning::at(self.member_timeout))
+    /// GMS with the settings asked for, over each transport.
+    fn gms(&self) -> impl Iterator<Item = Tuning> {
+        let tuning = Tuning::at(self.member_timeout);
+        self.carriers.iter().map(move |carrier| tuning.over(*carrier))
     }
 
     /// The systems that a scenario is run for, given what was measured before.
     pub(super) fn systems(&self, scenario: Scenario, runs: &[Run]) -> Vec<System> {
-        let mut systems = vec![self.gms()];
+        let mut systems: Vec<System> = self.gms().map(System::Gms).collect();
+        let first = self.carriers.first().copied().unwrap_or_default();
         if scenario == Scenario::Curve {
             let seconds = |seconds: &f64| Duration::from_secs_f64(*seconds);
             let full = CURVE.iter().map(|t| Tuning::at(seconds(t)));
             let lean = CURVE_LEAN.iter().map(|t| Tuning::lean(seconds(t)));
-            systems.extend(full.chain(lean).map(System::Gms));
-        } else if scenario.depends_on_traffic() {
-            let matched = matching::settings(&self.gms(), runs);
-            systems.extend(matched.into_iter().map(|(tuning, _)| System::Gms(tuning)));
+            systems.extend(full.chain(lean).map(|tuning| System::Gms(tuning.over(first))));
+        }
+        if scenario.depends_on_traffic() {
+            let matched = self.gms().next().map(|tuning| matching::settings(tuning, runs));
+            systems.extend(matched.into_iter().flatten().map(|(tuning, _)| System::Gms(tuning)));
         }
         systems.extend(self.peers.iter().copied().map(System::Peer));
         let mut seen = Vec::new();
@@ -126,24 +138,44 @@ impl Plan {
         systems
     }
 
+    /// Whether this run needs the machine to itself: where milliseconds decide, and where clusters would share an
+    /// interface.
+    pub(super) fn is_alone(&self, scenario: Scenario, system: &System) -> bool {
+        !self.manner.in_lab || (scenario.is_crash() && system.is_gms())
+    }
+
+    /// How many clusters of others stand at once.
+    pub(super) fn clusters_at_once(&self) -> usize {
+        (MEMBERS_AT_ONCE / self.manner.members).max(1)
+    }
+
+    /// How many runs there are in one repetition, at most: those that are alone, and those side by side.
+    fn runs(&self, scenario: Scenario) -> (usize, usize) {
+        let (own, peers) = (self.carriers.len(), self.peers.len());
+        let settings = if scenario == Scenario::Curve { CURVE.len() + CURVE_LEAN.len() } else { 0 };
+        let is_matched = scenario.depends_on_traffic() && self.scenarios.contains(&Scenario::Idle);
+        let own = own + settings + if is_matched { peers } else { 0 };
+        let are_alone = |is_alone: bool, count: usize| if is_alone { (count, 0) } else { (0, count) };
+        let in_lab = self.manner.in_lab;
+        let (own, peers) = (are_alone(!in_lab || scenario.is_crash(), own), are_alone(!in_lab, peers));
+        (own.0 + peers.0, own.1 + peers.1)
+    }
+
     /// How many runs there are, at most.
     pub(super) fn count(&self) -> u64 {
-        let of = |scenario: &Scenario| match scenario {
-            Scenario::Curve => CURVE.len() + CURVE_LEAN.len() + self.peers.len(),
-            scenario if scenario.depends_on_traffic() && self.scenarios.contains(&Scenario::Idle) => {
-                1 + 2 * self.peers.len()
-            }
-            _ => 1 + self.peers.len(),
-        };
-        let runs: usize = self.scenarios.iter().map(of).sum();
+        let runs = self.scenarios.iter().map(|scenario| self.runs(*scenario));
+        let runs: usize = runs.map(|(alone, side_by_side)| alone + side_by_side).sum();
         (runs * self.repeats) as u64
     }
 
     /// How long all of it takes, roughly.
     pub(super) fn expected(&self) -> Duration {
-        let each = self.scenarios.iter().map(|scenario| measure::expected(*scenario, &self.manner));
-        let mean = each.sum::<Duration>() / u32::try_from(self.scenarios.len().max(1)).unwrap_or(1);
-        mean * u32::try_from(self.count()).unwrap_or(u32::MAX)
+        let times = self.scenarios.iter().map(|scenario| {
+            let (alone, side_by_side) = self.runs(*scenario);
+            let turns = alone + side_by_side.div_ceil(self.clusters_at_once());
+            measure::expected(*scenario, &self.manner) * u32::try_from(turns).unwrap_or(u32::MAX)
+        });
+        times.sum::<Duration>() * u32::try_from(self.repeats).unwrap_or(u32::MAX)
     }
 }
 

@@ -1,6 +1,8 @@
 //! All runs, as they are kept in `report.json`, and what they amount to.
 
+use std::io::Read as _;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +12,11 @@ use crate::failure::Failure;
 use crate::outcome::{Idle, Outcome, Run, Watched};
 use crate::scenario::Scenario;
 use crate::stats::Spread;
-use crate::system::System;
+use crate::system::{System, Tuning};
+use crate::transport::Carrier;
+
+/// Largest report read: that of ten thousand runs fits.
+const REPORT_BYTES_MAX: u64 = 64 << 20;
 
 /// The version of the form of `report.json`. It grows when a field changes its meaning or goes away.
 pub(super) const FORMAT: u32 = 1;
@@ -54,7 +60,7 @@ pub(super) struct Report {
 impl Report {
     /// An empty report of this plan.
     pub(super) fn new(plan: &Plan) -> Self {
-        let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Self {
             format: FORMAT,
             machine: Machine::here(),
@@ -76,7 +82,9 @@ impl Report {
     /// The report in a file.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let bad = |why: String| Failure::Usage(format!("{} is no report: {why}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(|error| bad(error.to_string()))?;
+        file.take(REPORT_BYTES_MAX).read_to_string(&mut text).map_err(|error| bad(error.to_string()))?;
         let report: Self = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
         if report.format != FORMAT {
             return Err(bad(format!("its form {} is not the {FORMAT} of this version", report.format)));
@@ -95,7 +103,8 @@ impl Report {
         if other.machine.processor != self.machine.processor {
             self.notes.push(format!("some runs were made on {}", other.machine.processor));
         }
-        for note in other.notes {
+        let load = format!("some runs were made from a load of {} on", other.machine.load);
+        for note in std::iter::once(load).chain(other.notes) {
             if !self.notes.contains(&note) {
                 self.notes.push(note);
             }
@@ -122,9 +131,12 @@ impl Report {
         }
         systems.sort_by_key(|system| match system {
             System::Gms(tuning) => {
-                (0, system.name() != "gms", tuning.recipients, tuning.member_timeout_ms, String::new())
+                let default = Tuning::at(Duration::from_millis(self.settings.member_timeout_ms));
+                let differs = *tuning != default.over(tuning.carrier);
+                let set = (differs, tuning.recipients, tuning.member_timeout_ms);
+                (None, tuning.carrier, set)
             }
-            System::Peer(peer) => (1, false, None, 0, peer.name().to_owned()),
+            System::Peer(peer) => (Some(peer.name()), Carrier::default(), (false, None, 0)),
         });
         systems
     }

@@ -1,18 +1,31 @@
 //! The figures that GMS is to hold, beside those that were measured.
 
+use std::time::Duration;
+
 use super::markdown::{Point, points, time};
 use super::report::Report;
+use crate::outcome::Outcome;
 use crate::scenario::Scenario;
 use crate::system::{Peer, System, Tuning};
+use crate::transport::Carrier;
 
-/// Time to notice a killed member, by number of members: seconds as a median.
-const CRASH_S: [(usize, f64); 2] = [(10, 0.020), (50, 0.060)];
-/// The largest time, for ten members.
+/// Time to notice a killed member, by transport and number of members: seconds as a median.
+const CRASH_S: [(Carrier, usize, f64); 4] = [
+    (Carrier::Udp, 10, 0.020),
+    (Carrier::Udp, 50, 0.060),
+    (Carrier::Quic, 10, 0.200),
+    (Carrier::QuicTcp, 10, 0.050),
+];
+/// The largest time over UDP, for ten members.
 const CRASH_P99_S: f64 = 0.060;
-/// Time to notice a killed coordinator of ten.
+/// How much longer than a heartbeat interval a kill may stay unnoticed at most over QUIC, where the next datagram shows it.
+const CRASH_BEYOND_INTERVAL_S: f64 = 0.100;
+/// Time to notice a killed coordinator of ten over UDP.
 const COORDINATOR_S: f64 = 0.040;
-/// How much longer several at once may take.
+/// How much longer several at once may take over UDP.
 const SEVERAL: f64 = 1.5;
+/// How many times UDP's bytes QUIC may send.
+const QUIC_BYTES: f64 = 3.0;
 /// Resident memory of an idle member of ten, in MiB.
 const RSS_MIB: f64 = 10.0;
 
@@ -26,19 +39,15 @@ struct Target {
 
 /// The table of those figures for which there are measurements.
 pub(super) fn render(report: &Report) -> String {
-    let Some(gms) = report.runs.iter().map(|run| &run.system).find(|system| system.is_gms()) else {
-        return String::new();
-    };
-    let timeout = match gms {
-        System::Gms(tuning) => tuning.member_timeout_ms as f64 / 1e3,
-        System::Peer(_) => return String::new(),
-    };
-    let gms = System::Gms(Tuning::at(std::time::Duration::from_secs_f64(timeout)));
+    let default = Tuning::at(Duration::from_millis(report.settings.member_timeout_ms));
     let mut targets = Vec::new();
     for members in report.sizes() {
-        targets.extend(crashes(report, members, &gms));
-        targets.extend(hosts(report, members, &gms, timeout));
-        targets.extend(idle(report, members, &gms));
+        for carrier in Carrier::ALL {
+            let gms = default.over(carrier);
+            targets.extend(crashes(report, members, gms));
+            targets.extend(hosts(report, members, gms));
+        }
+        targets.extend(idle(report, members, default));
     }
     targets.extend(losses(report));
     targets.extend(curve(&points(report)));
@@ -64,42 +73,60 @@ fn at_most(what: String, limit: f64, measured: f64) -> Target {
     Target { what, demanded, measured: time(measured), is_held: measured <= limit }
 }
 
-fn crashes(report: &Report, members: usize, gms: &System) -> Vec<Target> {
+/// `, over QUIC`, where it is not UDP.
+fn over(gms: Tuning) -> String {
+    if gms.carrier == Carrier::default() { String::new() } else { format!(" over {}", gms.carrier.text()) }
+}
+
+fn crashes(report: &Report, members: usize, gms: Tuning) -> Vec<Target> {
     let mut targets = Vec::new();
-    let one = median(report, members, Scenario::Crash, gms);
-    let limit = CRASH_S.iter().find(|(size, _)| *size == members).map(|(_, limit)| *limit);
-    if let (Some(one), Some(limit)) = (one, limit) {
-        targets.push(at_most(format!("one of {members} killed, median"), limit, one));
+    let (system, over, is_udp) = (System::Gms(gms), over(gms), gms.carrier == Carrier::Udp);
+    let limit = CRASH_S.iter().find(|(carrier, size, _)| *carrier == gms.carrier && *size == members);
+    let one = report.cell(members, Scenario::Crash, &system).times();
+    if let (Some(one), Some((_, _, limit))) = (one, limit) {
+        targets.push(at_most(format!("one of {members} killed{over}, median"), *limit, one.median));
     }
-    if let (10, Some(times)) = (members, report.cell(members, Scenario::Crash, gms).times()) {
-        targets.push(at_most("one of 10 killed, 99th percentile".into(), CRASH_P99_S, times.p99));
-    }
-    if let (10, Some(seconds)) = (members, median(report, members, Scenario::CrashCoordinator, gms)) {
-        targets.push(at_most("coordinator of 10 killed, median".into(), COORDINATOR_S, seconds));
-    }
-    let several = report.cell(members, Scenario::CrashSeveral, gms);
-    if let (Some(one), Some(times)) = (one, several.times()) {
-        let what = format!("several of {members} killed at once, median");
-        targets.push(at_most(format!("{what}, against one"), one * SEVERAL, times.median));
-        let views = several.views.unwrap_or(0);
-        targets.push(Target {
-            what: format!("several of {members} killed at once, views"),
-            demanded: "1".into(),
-            measured: views.to_string(),
-            is_held: views == 1,
+    if let (10, Some(one)) = (members, one) {
+        let interval = gms.member_timeout_ms as f64 / 5e3;
+        targets.push(match gms.carrier {
+            Carrier::Udp => at_most("one of 10 killed, 99th percentile".into(), CRASH_P99_S, one.p99),
+            Carrier::Quic | Carrier::QuicTcp => at_most(
+                format!("one of 10 killed{over}, largest"),
+                interval + CRASH_BEYOND_INTERVAL_S,
+                one.max,
+            ),
         });
     }
+    if let (10, true, Some(seconds)) =
+        (members, is_udp, median(report, members, Scenario::CrashCoordinator, &system))
+    {
+        targets.push(at_most("coordinator of 10 killed, median".into(), COORDINATOR_S, seconds));
+    }
+    let several = report.cell(members, Scenario::CrashSeveral, &system);
+    let Some(times) = several.times() else { return targets };
+    let what = format!("several of {members} killed at once{over}");
+    if let (true, Some(one)) = (is_udp, one) {
+        targets.push(at_most(format!("{what}, median, against one"), one.median * SEVERAL, times.median));
+    }
+    let views = several.views.unwrap_or(0);
+    targets.push(Target {
+        what: format!("{what}, views"),
+        demanded: "1".into(),
+        measured: views.to_string(),
+        is_held: views == 1,
+    });
     targets
 }
 
-fn hosts(report: &Report, members: usize, gms: &System, timeout: f64) -> Vec<Target> {
+fn hosts(report: &Report, members: usize, gms: Tuning) -> Vec<Target> {
+    let timeout = gms.member_timeout_ms as f64 / 1e3;
     let (from, to) = (1.25 * timeout, 1.5 * timeout + 0.1);
     [Scenario::HostLoss, Scenario::HostLossSeveral]
         .into_iter()
         .filter_map(|scenario| {
-            let seconds = median(report, members, scenario, gms)?;
+            let seconds = median(report, members, scenario, &System::Gms(gms))?;
             Some(Target {
-                what: format!("{}, {members} members, median", scenario.name()),
+                what: format!("{}{}, {members} members, median", scenario.name(), over(gms)),
                 demanded: format!("{} to {}", time(from), time(to)),
                 measured: time(seconds),
                 is_held: (from..=to).contains(&seconds),
@@ -108,11 +135,11 @@ fn hosts(report: &Report, members: usize, gms: &System, timeout: f64) -> Vec<Tar
         .collect()
 }
 
-fn idle(report: &Report, members: usize, gms: &System) -> Vec<Target> {
+fn idle(report: &Report, members: usize, gms: Tuning) -> Vec<Target> {
     if members != 10 {
         return Vec::new();
     }
-    let own = report.cell(members, Scenario::Idle, gms);
+    let own = report.cell(members, Scenario::Idle, &System::Gms(gms));
     let peers = report.systems(members, &[Scenario::Idle]).into_iter().filter(|system| !system.is_gms());
     let costs = peers.filter_map(|peer| {
         let cpu = report.cell(members, Scenario::Idle, &peer).cost(|idle| Some(idle.cpu_ms))?;
@@ -136,31 +163,41 @@ fn idle(report: &Report, members: usize, gms: &System) -> Vec<Target> {
             is_held: rss < RSS_MIB,
         });
     }
+    let quic = report.cell(members, Scenario::Idle, &System::Gms(gms.over(Carrier::Quic)));
+    if let (Some(bytes), Some(quic)) = (own.cost(|idle| idle.bytes), quic.cost(|idle| idle.bytes)) {
+        let ratio = quic / bytes;
+        targets.push(Target {
+            what: "idle, 10 members, bytes over QUIC against UDP".into(),
+            demanded: format!("at most {QUIC_BYTES} ×"),
+            measured: format!("{ratio:.2} ×"),
+            is_held: ratio <= QUIC_BYTES,
+        });
+    }
     targets
 }
 
-/// False removals of GMS at all its settings.
+/// False removals of GMS at all its settings, under loss and in all other runs.
 fn losses(report: &Report) -> Vec<Target> {
-    let mut runs = 0;
-    let mut reports = 0;
-    for members in report.sizes() {
-        for scenario in [Scenario::LossAll, Scenario::LossOne] {
-            for system in report.systems(members, &[scenario]).iter().filter(|system| system.is_gms()) {
-                let cell = report.cell(members, scenario, system);
-                runs += cell.watched.len();
-                reports += cell.watched.iter().map(|watched| watched.false_reports).sum::<usize>();
-            }
+    let (mut under_loss, mut otherwise) = (Vec::new(), Vec::new());
+    for run in report.runs.iter().filter(|run| run.system.is_gms()) {
+        match &run.outcome {
+            Outcome::Watched(watched) => under_loss.push(watched.false_reports),
+            Outcome::Noticed(noticed) => otherwise.push(noticed.false_reports),
+            Outcome::Idle(idle) => otherwise.push(idle.false_reports),
+            Outcome::Curve { idle, noticed } => otherwise.push(idle.false_reports + noticed.false_reports),
+            Outcome::Failed(_) => {}
         }
     }
-    if runs == 0 {
-        return Vec::new();
-    }
-    vec![Target {
-        what: format!("healthy members not seen under loss, in {runs} runs at all settings"),
-        demanded: "0".into(),
-        measured: reports.to_string(),
-        is_held: reports == 0,
-    }]
+    let of = |when: &str, reports: Vec<usize>| {
+        let (runs, sum) = (reports.len(), reports.iter().sum::<usize>());
+        (runs > 0).then(|| Target {
+            what: format!("healthy members not seen {when}, in {runs} runs at all settings"),
+            demanded: "0".into(),
+            measured: sum.to_string(),
+            is_held: sum == 0,
+        })
+    };
+    [of("under loss", under_loss), of("without loss", otherwise)].into_iter().flatten().collect()
 }
 
 /// What GMS sends at serf's own time, and how fast it is at four times serf's bytes: the best measured points.

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::args::LimitsArgs;
+use crate::args::{LimitsArgs, Way};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::print;
@@ -47,15 +47,19 @@ fn measure(args: &LimitsArgs, interrupt: &Interrupt) -> Result<LimitsReport, Fai
         // Which of the two is first changes, since the first one warms the caches of the other.
         let bare_first = pair % 2 == 0;
         interrupt.check()?;
-        bar.set_message("receiving");
-        let (bare, own) =
-            both(&mut receiver, bare_first, |r| r.bare(args.time), |r| r.through_a_member(args.time))?;
-        report.received.push((bare, own));
+        if args.only != Some(Way::Sent) {
+            bar.set_message("receiving");
+            let (bare, own) =
+                both(&mut receiver, bare_first, |r| r.bare(args.time), |r| r.through_a_member(args.time))?;
+            report.received.push((bare, own));
+        }
         interrupt.check()?;
-        bar.set_message("sending");
-        let (bare, own) =
-            both(&mut sender, bare_first, |s| s.bare(args.time), |s| s.through_a_member(args.time))?;
-        report.sent.push((bare, own));
+        if args.only != Some(Way::Received) {
+            bar.set_message("sending");
+            let (bare, own) =
+                both(&mut sender, bare_first, |s| s.bare(args.time), |s| s.through_a_member(args.time))?;
+            report.sent.push((bare, own));
+        }
         report.codec_ns.push(codec::heartbeat_ns());
         bar.inc(1);
     }

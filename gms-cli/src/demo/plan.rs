@@ -50,6 +50,9 @@ impl Plan {
         let timing =
             TimingOverrides { member_timeout: Some(plan.member_timeout), ..TimingOverrides::default() };
         timing.resolve().map_err(|error| Failure::usage(config_sentence(&error)))?;
+        if plan.transport == TransportName::Udp && plan.quic_watch == QuicWatch::Tcp {
+            return Err(Failure::usage("--quic-watch tcp needs --transport quic: add it, or leave both out"));
+        }
         if plan.victims >= plan.members {
             return Err(Failure::usage(format!(
                 "--victims {} of --members {} leaves nobody: name fewer victims or more members",

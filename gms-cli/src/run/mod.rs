@@ -52,7 +52,7 @@ pub(crate) fn command(args: RunArgs) -> Result<Code, Failure> {
 
 /// The token in a file, without the line's end.
 pub(crate) fn read_token(file: &Path) -> Result<String, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| {
+    let text = crate::files::read_text(file).map_err(|error| {
         Failure::usage(format!(
             "--http-token {} can't be read ({error}): name a readable file",
             file.display()

@@ -9,7 +9,7 @@ use gms_core::member::{Endpoint, Member, MemberId, RecordFault, Weight};
 use gms_core::runtime::{Advertise, Builder, Gms};
 use serde_json::{Value, json};
 
-use crate::args::{HttpAddr, OnQuorumLoss, ProfileName, RunArgs};
+use crate::args::{HttpAddr, OnQuorumLoss, ProfileName, QuicWatch, RunArgs, TransportName};
 use crate::event_json::millis;
 use crate::exit::Failure;
 
@@ -38,6 +38,19 @@ pub(super) fn validate(args: &RunArgs) -> Result<(), Failure> {
             "--weight 0 without --join would found a cluster that can decide nothing: give the founder a weight above 0, \
              or name seeds",
         ));
+    }
+    if args.transport == TransportName::Udp {
+        if args.quic.tls_cert.is_some() {
+            return Err(Failure::usage(
+                "--tls-cert needs --transport quic: over udp nothing is encrypted or checked; add that flag, or leave the \
+                 certificates out",
+            ));
+        }
+        if args.quic.quic_watch == QuicWatch::Tcp {
+            return Err(Failure::usage(
+                "--quic-watch tcp needs --transport quic: over udp members are always watched so; leave it out",
+            ));
+        }
     }
     match &args.outside.on_event {
         Some(program) if !is_runnable(program) => Err(Failure::usage(format!(

@@ -171,8 +171,11 @@ fn work(
     briefs: Sender<(u64, Result<Brief, String>)>,
 ) {
     while !is_over.load(Ordering::Relaxed) {
-        let seed = next.fetch_add(1, Ordering::Relaxed);
-        if seed >= end || briefs.send((seed, brief(plan, seed, is_over))).is_err() {
+        // Never beyond the end: the number after the last may be none.
+        let taken =
+            next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |seed| (seed < end).then(|| seed + 1));
+        let Ok(seed) = taken else { return };
+        if briefs.send((seed, brief(plan, seed, is_over))).is_err() {
             return;
         }
     }

@@ -28,6 +28,10 @@ use trace::TraceFile;
 pub(crate) fn command(args: &SimulateArgs) -> Result<Code, Failure> {
     if args.ready.published.as_deref() == Some("list") {
         let names = plan::names();
+        if args.output.json {
+            let list = names.iter().map(|(name, asks)| json!({ "name": name, "asks": asks }));
+            return output::line(&Value::from_iter(list).to_string()).map(|()| Code::Success);
+        }
         let lines: Vec<String> = names.iter().map(|(name, asks)| format!("{name:<28} {asks}")).collect();
         return output::line(&lines.join("\n")).map(|()| Code::Success);
     }
@@ -36,21 +40,30 @@ pub(crate) fn command(args: &SimulateArgs) -> Result<Code, Failure> {
         let scenario = plan.scenario(plan.seed)?;
         return output::stdout(scenario.to_toml().as_bytes()).map(|()| Code::Success);
     }
+    if let Some(file) = &args.output.save {
+        check_writable(file)?;
+    }
+    // Opening a pipe waits for its reader; whoever interrupts that must not be asked to wait for the end of a run.
+    let trace = args.output.trace.as_deref().map(TraceFile::create).transpose()?;
     let interrupt = Interrupt::watch()?;
     match plan.seeds {
-        None => single(args, &plan, &interrupt),
+        None => single(args, &plan, trace.as_ref(), &interrupt),
         Some(seeds) => several(args, &plan, seeds, &interrupt),
     }
 }
 
-fn single(args: &SimulateArgs, plan: &Plan, interrupt: &Interrupt) -> Result<Code, Failure> {
+fn single(
+    args: &SimulateArgs,
+    plan: &Plan,
+    trace: Option<&TraceFile>,
+    interrupt: &Interrupt,
+) -> Result<Code, Failure> {
     let scenario = plan.scenario(plan.seed)?;
     let checks = plan.checks(plan.seed);
-    let trace = args.output.trace.as_deref().map(TraceFile::create).transpose()?;
     let whole = scenario.run_for.saturating_add(scenario.heal_for);
     let steps = u64::try_from(whole.as_millis()).unwrap_or(u64::MAX);
     let progress = Progress::new(steps, shows_progress(args));
-    let done = one::run(scenario, &checks, trace.as_ref(), interrupt, &progress)?;
+    let done = one::run(scenario, &checks, trace, interrupt, &progress)?;
     let took = progress.took();
     let broken = study(args, plan, plan.seed, done.violation.is_some(), interrupt)?;
     if args.output.json {
@@ -109,7 +122,8 @@ fn study(
     progress.say("an invariant broke: looking for a smaller scenario that breaks it");
     let scenario = plan.scenario(seed)?;
     let outcome = gms_sim::run::run(scenario.clone()).map_err(|error| Failure::fault(error.to_string()))?;
-    let arguments = std::env::args().skip_while(|argument| argument != "simulate").skip(1);
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    let arguments = arguments.skip_while(|argument| argument != "simulate").skip(1);
     let command = broken::command(arguments, plan.workload == "mixed", seed);
     let broken = outcome.violation.map(|violation| Broken::study(&scenario, &violation, command, interrupt));
     progress.end();
@@ -155,10 +169,24 @@ fn end(
     }
 }
 
+/// Whether something could be written there, should it come to that after hours. Leaves no file behind.
+fn check_writable(file: &Path) -> Result<(), Failure> {
+    let is_there = file.exists();
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
+    opened.map_err(|error| Failure::usage(unwritable(file, &error)))?;
+    if !is_there {
+        // It was made a moment ago; where it can't be taken away, it is written over or stays empty.
+        let _ = std::fs::remove_file(file);
+    }
+    Ok(())
+}
+
 fn save(file: &Path, scenario: &str) -> Result<(), Failure> {
-    std::fs::write(file, scenario).map_err(|error| {
-        Failure::fault(format!("--save {} can't be written ({error}): name another file", file.display()))
-    })
+    std::fs::write(file, scenario).map_err(|error| Failure::fault(unwritable(file, &error)))
+}
+
+fn unwritable(file: &Path, error: &std::io::Error) -> String {
+    format!("--save {} can't be written ({error}): name another file", file.display())
 }
 
 #[cfg(test)]

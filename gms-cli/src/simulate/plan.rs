@@ -10,6 +10,7 @@ use gms_sim::{ScenarioError, mixed};
 
 use crate::args::{FaultArgs, SimulateArgs, WorldArgs};
 use crate::exit::Failure;
+use crate::files;
 
 /// Members where nothing else is said: enough for a ring that one death does not concern everybody in.
 const MEMBERS: usize = 20;
@@ -17,6 +18,8 @@ const MEMBERS: usize = 20;
 const AT: Duration = Duration::from_secs(10);
 /// Keeps the choice of victims apart from what else is drawn from the seed.
 const VICTIMS: u64 = 0x7669_6374_696d_7300;
+/// Characters of an error that quotes a file.
+const QUOTED_MAX: usize = 600;
 /// Share of the mean delay that is the shortest, as in the default network.
 const SHORTEST: f64 = 0.4;
 
@@ -81,7 +84,7 @@ impl Plan {
             (Source::flags(base, world, or_one_crash(world, faults)), "flags")
         };
         let plan = Self { source, workload: workload.to_owned(), seed, seeds: args.seeds };
-        if seed.checked_add(args.seeds.unwrap_or(1)).is_none() {
+        if seed.checked_add(args.seeds.unwrap_or(0)).is_none() {
             return Err(Failure::usage(format!("--seed {seed}: not so many seeds follow, begin lower")));
         }
         plan.scenario(seed)?.validate().map_err(|error| Failure::usage(error.to_string()))?;
@@ -118,13 +121,21 @@ impl Plan {
 }
 
 fn read(file: &Path) -> Result<Scenario, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| {
+    let text = files::read_text(file).map_err(|error| {
         Failure::usage(format!("--scenario {} can't be read ({error}): name a readable file", file.display()))
     })?;
     Scenario::from_toml(&text).map_err(|error| match error {
-        ScenarioError::File(text) => Failure::usage(format!("{}, {text}", file.display())),
+        ScenarioError::File(text) => Failure::usage(format!("{}, {}", file.display(), cut(&text))),
         error => Failure::usage(format!("{}: {error}", file.display())),
     })
+}
+
+/// The beginning of what is said of a file: it may quote a line of any length.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(QUOTED_MAX) {
+        Some((at, _)) => format!("{} …", &text[..at]),
+        None => text.to_owned(),
+    }
 }
 
 fn find(name: &str, seed: u64) -> published::Published {
@@ -177,6 +188,7 @@ fn change(scenario: &mut Scenario, world: &WorldArgs) {
         heal,
     } = world;
     scenario.members = members.unwrap_or(scenario.members);
+    scenario.seeds = scenario.seeds.min(scenario.members);
     scenario.member_timeout = member_timeout.unwrap_or(scenario.member_timeout);
     scenario.run_for = run_for.unwrap_or(scenario.run_for);
     scenario.heal_for = heal.unwrap_or(scenario.heal_for);

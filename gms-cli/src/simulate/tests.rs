@@ -42,6 +42,24 @@ fn without_flags_one_of_twenty_members_dies() {
 }
 
 #[test]
+fn one_member_makes_a_cluster() {
+    let scenario = plan(&["--members", "1", "--for", "1s"]).scenario(0).unwrap();
+    assert_eq!(run::run(scenario).unwrap().violation, None);
+}
+
+#[test]
+fn what_can_not_be_written_or_read_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("small.toml");
+    assert!(check_writable(&file.join("x")).unwrap_err().sentence.contains("name another file"));
+    assert!(check_writable(&file).is_ok() && !file.exists(), "nothing is left behind");
+    let endless = refused(&["--scenario", "/dev/zero"]);
+    assert!(endless.contains("larger than 16 MiB"), "{endless}");
+    std::fs::write(&file, format!("members = {}", "[".repeat(100_000))).unwrap();
+    assert!(refused(&["--scenario", file.to_str().unwrap()]).len() < 1_500);
+}
+
+#[test]
 fn flags_make_the_world_and_nobody_is_hit_twice() {
     let flags =
         ["--members", "9", "--member-timeout", "1s", "--loss", "2%", "--delay", "10ms", "--for", "30s"];
@@ -88,6 +106,19 @@ fn many_seeds_alone_are_of_the_mixed_workload() {
     assert_eq!(plan(&["--mixed"]).workload, "mixed");
     assert_eq!(plan(&["--seeds", "20", "--members", "5"]).workload, "flags");
     assert_eq!(plan(&["--seeds", "20", "--crash", "1"]).workload, "flags");
+}
+
+#[test]
+fn the_last_seeds_that_there_are_end() {
+    let plan = plan(&["--members", "3", "--for", "1s", "--seeds", "3", "--seed", "18446744073709551612"]);
+    let sum = many::run(&plan, &Interrupt::watch().unwrap(), &Progress::new(3, false));
+    assert_eq!(sum.done, 3);
+}
+
+#[test]
+fn delays_longer_than_any_run_are_refused() {
+    let sentence = refused(&["--delay", "580000000000years"]);
+    assert!(sentence.ends_with(": at most 1000h"), "{sentence}");
 }
 
 #[test]

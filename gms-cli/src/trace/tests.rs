@@ -96,7 +96,12 @@ fn steps_are_written_as_documented() {
     let m2 = Member::new(id(2), "m2", Endpoint::single(peer));
     let join = Frame {
         head: head(2, ShortId::default()),
-        body: FrameBody::Join { cluster_name: "c".into(), member: m2, timing: Default::default() },
+        body: FrameBody::Join {
+            cluster_name: "c".into(),
+            member: m2,
+            timing: Default::default(),
+            asked_in: ViewId(0),
+        },
     };
     let written = lines(&[
         StepKind::SentDatagram { to: peer, datagram: &request },

@@ -52,6 +52,11 @@ fn bad_flags_and_values_end_with_two() {
         (&["--tag", &format!("{}=v", "k".repeat(65))], "--tag: at most 16 tags"),
         (&["--member-timeout", "0s"], "--member-timeout is 0s, which"),
         (&["--weight", "0"], "--weight 0 without --join"),
+        (
+            &["--tls-cert", "nope.pem", "--tls-key", "nope.key", "--tls-ca", "ca.pem"],
+            "--tls-cert needs --transport quic",
+        ),
+        (&["--quic-watch", "tcp"], "--quic-watch tcp needs --transport quic"),
         (&["--on-event", "/dev/null"], "--on-event /dev/null can't be run"),
         (&["--on-event", "no-such-program-anywhere"], "--on-event"),
         (&["--on-event", "/nonexistent/program"], "--on-event"),

@@ -107,7 +107,8 @@ fn a_question_for_the_coordinator_is_never_smaller_than_the_answer() {
     largest_head.view = ViewId(u64::MAX);
     largest_head.number = u64::MAX;
     largest_head.echo = Some(Echo { number: u64::MAX, age_us: u32::MAX });
-    let answer = encoded_datagram(&Datagram { head: largest_head, body: DatagramBody::Coordinator(info) });
+    let answer =
+        encoded_datagram(&Datagram { head: largest_head, body: DatagramBody::Coordinator(Box::new(info)) });
     assert_eq!(answer.len(), COORDINATOR_BYTES_MAX);
 
     let smallest_head = Head {
@@ -205,7 +206,8 @@ fn a_list_that_announces_more_than_follows_is_refused() {
 fn lists_that_take_far_more_memory_than_bytes_are_refused() {
     let mut member = crate::testing::member(1);
     member.tags = vec![(String::new(), String::new()); 2_000_000];
-    let body = FrameBody::Join { cluster_name: "c".into(), member, timing: Default::default() };
+    let body =
+        FrameBody::Join { cluster_name: "c".into(), member, timing: Default::default(), asked_in: ViewId(0) };
     let bytes = encoded_frame(&Frame { head: head(), body });
     assert_eq!(decode_frame(&bytes), Err(DecodeError::TooMuchMemory));
 }

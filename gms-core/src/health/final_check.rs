@@ -136,7 +136,7 @@ impl FinalChecks {
         last.is_none_or(|at| scene.now.since(*at) >= scene.timing().check_timeout)
     }
 
-    /// Begins one. There must be none of that member.
+    /// Begins one. There must be none of that member. Where it has yet to answer as a verifier, another one is asked.
     //= docs/protocol.md#fd-24
     pub(super) fn begin(&mut self, scene: Scene<'_>, order: Order<'_>, rng: &mut Rng, out: &mut Outbox) {
         debug_assert!(!self.is_running(&order.suspect) || planted::is(Planted::ChecksReplaceEachOther));
@@ -144,8 +144,10 @@ impl FinalChecks {
             self.accused_at.insert(order.suspect, scene.now);
         }
         let suspect = order.suspect;
-        let verifiers = verifiers::choose(scene, &order, rng);
-        let mut check = FinalCheck::new(scene, order, verifiers, rng);
+        for check in self.running.values_mut() {
+            check.replace_verifier(scene, &suspect, order.is_suspect, rng, out);
+        }
+        let mut check = FinalCheck::new(scene, order, rng);
         check.ask(scene, out);
         self.arm(check.due(scene));
         self.running.insert(suspect, check);
@@ -320,7 +322,10 @@ impl FinalChecks {
         evidence.verdict = Verdict::Alive;
         evidence.silent_for = scene.contacts.get(member).map_or(Duration::ZERO, |r| r.silence(scene.now));
         if let Some(by) = by {
-            check::note_report(&mut evidence.verifiers, VerifierReport { by, finding: Some(Finding::Alive) });
+            verifiers::note_report(
+                &mut evidence.verifiers,
+                VerifierReport { by, finding: Some(Finding::Alive) },
+            );
         }
         Some(Ended {
             suspect: *member,

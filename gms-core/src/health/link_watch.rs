@@ -32,23 +32,22 @@ impl LinkWatch {
     ) {
         self.degraded.retain(|id| scene.view.contains(id));
         for (place, record) in scene.contacts.expected().filter(|(_, r)| !scene.is_me(&r.id())) {
-            let member = &scene.view.members()[place].member;
-            let link = record.link();
-            let reported = self.degraded.contains(&member.id);
+            let (id, link) = (record.id(), record.link());
+            let reported = self.degraded.contains(&id);
             let report = || LinkReport {
-                member: Subject::from(&**member),
+                member: Subject::from(&*scene.view.members()[place].member),
                 loss_in: link.loss_in(),
                 loss_out: link.loss_out(),
                 rtt: link.rtt(),
             };
             if !reported && link.loss_in() >= DEGRADED {
-                self.degraded.push(member.id);
-                if !is_told_of(&member.id) {
+                self.degraded.push(id);
+                if !is_told_of(&id) {
                     out.event(Event::LinkDegraded(report()));
                 }
             } else if reported && link.loss_in() < RECOVERED {
-                self.degraded.retain(|id| *id != member.id);
-                if !is_told_of(&member.id) {
+                self.degraded.retain(|other| *other != id);
+                if !is_told_of(&id) {
                     out.event(Event::LinkRecovered(report()));
                 }
             }

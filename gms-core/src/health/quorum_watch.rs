@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::event::QuorumReport;
+use crate::health::contacts::Record;
 use crate::hubs;
-use crate::member::MemberId;
+use crate::member::{Member, MemberId};
 use crate::quorum;
 use crate::scene::Scene;
 use crate::time::Timestamp;
@@ -59,9 +60,16 @@ impl QuorumWatch {
 
 /// Whether anything was read within `span` from members that make a majority with this one.
 pub(crate) fn hears_majority(scene: Scene<'_>, span: Duration) -> bool {
-    let is_heard = |id: &MemberId| scene.contacts.get(id).is_some_and(|r| r.is_heard(scene.now, span));
-    let weight = quorum::weight_of(scene.view, |id| scene.is_me(id) || is_heard(id));
+    let is_heard = |record: Option<&Record>| record.is_some_and(|r| r.is_heard(scene.now, span));
+    let heard = with_records(scene).filter(|(_, m, record)| scene.is_me(&m.id) || is_heard(*record));
+    let weight = heard.map(|(place, m, _)| quorum::counted(place, m.weight)).sum();
     quorum::is_majority(weight, scene.view.weight())
+}
+
+/// Place, member and record of everybody: once a heartbeat interval for each member, so nothing is searched for.
+fn with_records<'a>(scene: Scene<'a>) -> impl Iterator<Item = (usize, &'a Member, Option<&'a Record>)> {
+    let members = scene.view.members().iter().map(|m| &*m.member).enumerate();
+    members.map(move |(place, member)| (place, member, scene.contacts.get_near(place, &member.id)))
 }
 
 /// The weight in contact within R, own included. Where this member hears few, a hub in contact speaks for all the others.
@@ -82,8 +90,10 @@ pub(crate) fn report(scene: Scene<'_>) -> QuorumReport {
         }
         return report;
     }
-    let silent: Vec<MemberId> =
-        scene.others().filter(|m| !is_in_contact(scene, &m.id)).map(|m| m.id).collect();
+    let span = scene.timing().removal_silence();
+    let is_silent = |record: Option<&Record>| !record.is_some_and(|r| r.is_in_contact(scene.now, span));
+    let silent = with_records(scene).filter(|(_, m, record)| !scene.is_me(&m.id) && is_silent(*record));
+    let silent: Vec<MemberId> = silent.map(|(_, m, _)| m.id).collect();
     report_without(scene, &silent)
 }
 

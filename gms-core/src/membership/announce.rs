@@ -94,7 +94,7 @@ impl Announcer {
         }
         let info = self.cluster_info(scene, scene.me);
         for seed in self.seeds.iter().filter(|seed| is_outside(scene, **seed)) {
-            out.datagram_to(*seed, Default::default(), DatagramBody::Coordinator(info.clone()));
+            out.datagram_to(*seed, Default::default(), DatagramBody::Coordinator(Box::new(info.clone())));
             self.due = Some(scene.now + scene.timing().heartbeat_interval);
         }
     }

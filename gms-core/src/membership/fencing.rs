@@ -172,23 +172,26 @@ impl Fencing {
     }
 
     /// Every hub must have granted, but those who go in the same change, by fences of their own, and those of which this
-    /// member has heard nothing for 2 R although not enough members fence them: from these it is cut off.
+    /// member has heard nothing for 2 R although not enough members fence them: from these it is cut off. A proposer that
+    /// no hub agrees with is the one that is cut off, and needs the fences of all.
     //= docs/protocol.md#lv-3
     fn votes_of_hubs(&self, scene: Scene<'_>, history: &History, asked: &Asked) -> FenceState {
         let patience = scene.timing().removal_silence() * 2;
         let until = asked.answers_until(scene);
         let mut worst = FenceState::Ready;
+        let has_a_vote = asked.granted.iter().any(|id| hubs::is_hub(scene.view, id));
         if planted::is(Planted::OneHubIsEnough) && !asked.granted.is_empty() {
             return worst;
         }
         for hub in hubs::first_in_office(scene.view).map(|m| m.id).filter(|id| !asked.granted.contains(id)) {
-            let is_cut_off = || scene.contacts.get(&hub).is_some_and(|r| r.silence(scene.now) >= patience);
+            let is_silent = || scene.contacts.get(&hub).is_some_and(|r| r.silence(scene.now) >= patience);
+            let is_passed_over = || has_a_vote && !scene.is_me(&hub) && is_silent();
             let state = match self.asked.contains_key(&hub) {
                 true => self.state(scene, history, &hub),
                 false if until > scene.now && !asked.later.contains(&hub) => FenceState::Pending(until),
                 false => FenceState::Open,
             };
-            if state != FenceState::Ready && (scene.is_me(&hub) || !is_cut_off()) {
+            if state != FenceState::Ready && !is_passed_over() {
                 worst = worst.or_worse(state);
             }
         }

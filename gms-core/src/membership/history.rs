@@ -122,6 +122,12 @@ impl History {
         newest.is_some_and(|d| d.change.left.iter().any(|leaver| leaver.short() == id))
     }
 
+    /// The oldest view since which every change is known to the member that holds `installed`.
+    pub(crate) fn known_since(&self, installed: ViewId) -> ViewId {
+        let known = self.replaced.iter().rev().take_while(|r| r.decided.is_some());
+        known.last().map_or(installed, |r| r.id)
+    }
+
     /// Whether `id` was in a view that is remembered.
     pub(crate) fn knew(&self, id: &MemberId) -> bool {
         self.replaced.iter().any(|r| {

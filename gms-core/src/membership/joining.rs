@@ -20,6 +20,7 @@ use crate::outbox::Outbox;
 use crate::output::FrameToken;
 use crate::time::Timestamp;
 use crate::timer::WakeReason;
+use crate::view::ViewId;
 
 use super::announce::QUESTION_PADDING;
 use letting_in::Asked;
@@ -75,6 +76,8 @@ pub(crate) struct Joining {
     join_at: Option<Timestamp>,
     first_cluster_at: Option<Timestamp>,
     asked: Option<Asked>,
+    /// For each cluster asked: the newest view known of when it was first asked.
+    asked_in: Vec<(ClusterId, ViewId)>,
     /// When a coordinator last said anything to this process's joins, or when the first join went out.
     last_word: Option<Timestamp>,
     sent: Sent,
@@ -112,6 +115,7 @@ impl Joining {
             join_at: None,
             first_cluster_at: None,
             asked: None,
+            asked_in: Vec::new(),
             last_word: None,
             sent: Sent::default(),
             refusal: None,
@@ -170,7 +174,7 @@ impl Joining {
         };
         match reply {
             Some(reply) => out.reply(reply, asker.short(), FrameBody::Coordinator(info)),
-            None => out.datagram_to(from, asker.short(), DatagramBody::Coordinator(info)),
+            None => out.datagram_to(from, asker.short(), DatagramBody::Coordinator(Box::new(info))),
         }
     }
 

@@ -212,7 +212,7 @@ impl Net {
                 self.with(to, |j, now, out| j.handle_find_coordinator(now, addr(from), None, asker, out));
             }
             DatagramBody::FindCoordinator { .. } => {
-                self.send_datagram(to, from, DatagramBody::Coordinator(info));
+                self.send_datagram(to, from, DatagramBody::Coordinator(Box::new(info)));
             }
             DatagramBody::Coordinator(said) if info.membership.is_none() => {
                 self.with(to, |j, now, out| j.handle_cluster_info(now, addr(from), &said, out));

@@ -8,6 +8,7 @@ use crate::input::SendFailure;
 use crate::member::{ClusterId, MemberId, canonical};
 use crate::message::{ClusterInfo, Membership};
 use crate::time::Timestamp;
+use crate::view::ViewId;
 
 /// How long an answer is believed. Seeds are asked at least once a second: five answers in a row must be lost before
 /// a living seed counts as silent, and a cluster that died is forgotten soon.
@@ -207,6 +208,13 @@ impl Seeds {
             .max_by_key(|k| {
                 (!k.membership.isolated, asked == Some(k.membership.cluster), k.membership.view, k.at)
             })
+    }
+
+    /// The newest view of `cluster` in any fresh answer.
+    pub(super) fn newest_view(&self, now: Timestamp, cluster: ClusterId) -> ViewId {
+        let heard = self.list.iter().filter_map(|s| s.heard.as_ref()).chain(&self.others);
+        let memberships = heard.filter(|h| h.is_fresh(now)).filter_map(|h| h.info.membership.as_ref());
+        memberships.filter(|m| m.cluster == cluster).map(|m| m.view).max().unwrap_or(ViewId::NONE)
     }
 
     /// Seed addresses behind which a member other than `coordinator` sits.

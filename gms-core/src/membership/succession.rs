@@ -21,6 +21,7 @@ const WAITING_MAX: usize = 8;
 struct Waiting {
     asker: MemberId,
     ballot: Ballot,
+    i_am_paused: bool,
     /// Whom the asker claims to be gone, and the probe that looks for itself.
     probes: Vec<(MemberId, ProbeId, Option<bool>)>,
 }
@@ -51,7 +52,7 @@ impl PromiseDesk {
         question: PromiseQuestion<'_>,
         out: &mut Outbox,
     ) {
-        let PromiseQuestion { asker, ballot, verdicts, .. } = question;
+        let PromiseQuestion { asker, ballot, verdicts, i_am_paused } = question;
         if let Some(higher) =
             acceptor.promised().filter(|p| *p > ballot && !planted::is(Planted::PromiseForgotten))
         {
@@ -82,10 +83,10 @@ impl PromiseDesk {
                 (m.id, out.start_probe(target, deadline), None)
             })
             .collect();
-        self.waiting.push(Waiting { asker, ballot, probes });
+        self.waiting.push(Waiting { asker, ballot, i_am_paused, probes });
     }
 
-    /// Takes a probe's result; answers when all of a request's are in. Returns whether the probe was one of these.
+    /// Takes a probe's result; answers when all of a request's are in, by who is in contact then. Returns whether the probe was one of these.
     pub(crate) fn handle_probe_done(
         &mut self,
         scene: Scene<'_>,
@@ -104,8 +105,12 @@ impl PromiseDesk {
         else {
             return true;
         };
-        let Waiting { asker, ballot, probes } = self.waiting.swap_remove(done);
-        if probes.iter().all(|(_, _, gone)| *gone == Some(true)) {
+        let Waiting { asker, ballot, i_am_paused, probes } = self.waiting.swap_remove(done);
+        let question = PromiseQuestion { asker, ballot, verdicts: &[], i_am_paused };
+        let is_seen_gone = |id: &MemberId| probes.iter().any(|(of, _, gone)| of == id && *gone == Some(true));
+        // Others may have been heard, or have stopped to call themselves isolated, since the question came.
+        let nobody_else = protected_by(scene, question).iter().all(|(m, _)| is_seen_gone(&m.id));
+        if nobody_else && probes.iter().all(|(_, _, gone)| *gone == Some(true)) {
             promise(scene, acceptor, asker, ballot, out);
         } else {
             let why = Refusal::Protected(scene.timing().retry_interval());

@@ -131,7 +131,7 @@ pub enum DatagramBody {
         padding: Vec<u8>,
     },
     /// Anyone asked, to a joiner; coordinator to seed addresses outside its view. Not answered.
-    Coordinator(ClusterInfo),
+    Coordinator(Box<ClusterInfo>),
     /// Member to a stranger that speaks as a member: a reason to ask, no verdict. Rate limited. Not answered.
     NotAMember {
         /// The sender's view.

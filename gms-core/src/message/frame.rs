@@ -125,6 +125,9 @@ pub enum FrameBody {
         member: Member,
         /// Timing that the joiner sets explicitly.
         timing: TimingOverrides,
+        /// The newest view of the cluster that the joiner knew of when it first asked under this id: what let it in, or out
+        /// again, came later.
+        asked_in: ViewId,
     },
     /// Coordinator to joiner.
     JoinRefused {

@@ -33,8 +33,9 @@ pub enum JoinRefusal {
         /// The cluster's.
         cluster: u32,
     },
-    /// The joiner's id, or its first 8 bytes, was used before: it draws a new one and asks again.
-    #[error("the member id was used before")]
+    /// The joiner's id, or its first 8 bytes, was used before, or the member asked can't tell: the joiner draws a new one and
+    /// asks again.
+    #[error("the member id was used before, or may have been")]
     IdInUse,
     /// The member asked cannot admit anybody now.
     #[error("the member asked has no contact to the majority of its cluster")]

@@ -40,6 +40,8 @@ pub struct Node {
     phase: Phase,
     out: Outbox,
     outputs: VecDeque<Output>,
+    /// How many outputs waited after the newest round of heartbeats.
+    outputs_of_a_round: usize,
     next: Option<(Timestamp, WakeReason)>,
 }
 
@@ -77,6 +79,7 @@ impl Node {
             phase: Phase::Joining(Box::new(joining)),
             out: Outbox::default(),
             outputs: VecDeque::new(),
+            outputs_of_a_round: 0,
             next: None,
         };
         node.settle(now);

@@ -13,8 +13,8 @@ use crate::view::ViewId;
 
 use super::{Node, Phase};
 
-/// Room for outputs that is kept when none waits: that of the heartbeats in the largest view in which everybody gets
-/// them, and some more. What a change of a larger view took is given back.
+/// Room for outputs that is kept when none waits, at least: that of the heartbeats in the largest view in which everybody
+/// gets them, and some more. What a change of a larger view took is given back, up to what a round of heartbeats takes.
 const OUTPUTS_KEPT: usize = AUTO_RECIPIENTS_VIEW_MAX + 32;
 
 /// Which counter a head's number comes from.
@@ -28,8 +28,9 @@ impl Node {
     /// The next thing to do, in order.
     pub fn poll_output(&mut self) -> Option<Output> {
         let output = self.outputs.pop_front();
-        if output.is_none() && self.outputs.capacity() > OUTPUTS_KEPT {
-            self.outputs.shrink_to(OUTPUTS_KEPT);
+        let kept = self.outputs_of_a_round.max(OUTPUTS_KEPT);
+        if output.is_none() && self.outputs.capacity() > kept {
+            self.outputs.shrink_to(kept);
         }
         output
     }
@@ -111,6 +112,7 @@ impl Node {
             let datagram = Datagram { head: head.clone(), body };
             self.outputs.push_back(Output::Send { to: m.member.endpoint.addr, datagram });
         }
+        self.outputs_of_a_round = self.outputs.len();
     }
 
     /// A joiner's answer to the member that lets it in: it is in no cluster yet, so it speaks in the asker's.
@@ -128,7 +130,7 @@ impl Node {
     }
 
     fn stream(&self, to: Destination, frame: Frame, token: FrameToken) -> Output {
-        Output::SendStream { to, frame, deadline: self.frame_deadline(), token }
+        Output::SendStream { to, frame: Box::new(frame), deadline: self.frame_deadline(), token }
     }
 
     /// A frame is given up after T: whatever it asks is asked again before.

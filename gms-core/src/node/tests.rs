@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use super::*;
 use crate::input::{CheckHandle, ReplyHandle};
-use crate::message::{Answers, Ballot, CheckRequest, Datagram, Echo, Frame, UnfinishedReason};
+use crate::message::{Answers, Ballot, CheckRequest, Datagram, Echo, Frame, JoinRefusal, UnfinishedReason};
 use crate::output::Destination;
 use crate::testing::{addr, head, member, view_of};
-use crate::view::{Change, Expelled};
+use crate::view::{Change, Expelled, ViewId};
 
 fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
@@ -231,7 +231,7 @@ fn a_joiner_does_not_take_a_view_after_which_no_number_is_left() {
     };
     let mut bytes = encoded(FrameBody::Install(Installation::Whole(Box::new(view))));
     // The kind of the frame, the variant of the installation, the number.
-    let place = encoded(FrameBody::ViewRequest { held: crate::view::ViewId::NONE }).len() - 2 + 2;
+    let place = encoded(FrameBody::ViewRequest { held: ViewId::NONE }).len() - 2 + 2;
     bytes.splice(place..=place, [253, 255, 255, 255, 255, 255, 255, 255, 255]);
     let frame = crate::codec::decode_frame(&bytes).expect("a frame in its only form");
     let FrameBody::Install(Installation::Whole(forged)) = &frame.body else { panic!("{frame:?}") };
@@ -309,4 +309,26 @@ fn a_leaver_that_asks_is_let_go_only_where_a_majority_is_known_to_hold_the_view_
     node.handle_input(at(1_030), heartbeat(0, 1, &next, 9));
     drain(&mut node);
     assert_eq!(answers(&mut node, 5, true), install);
+}
+
+#[test]
+//= docs/protocol.md#vw-11
+fn a_coordinator_turns_away_whom_it_may_have_missed_the_removal_of() {
+    let refusals = |asked_in: u64| {
+        let (mut node, view) = member_of_three(0);
+        drain(&mut node);
+        let timing = crate::config::TimingOverrides::default();
+        let asked_in = ViewId(view.id().0 - asked_in);
+        let join = FrameBody::Join { cluster_name: "test".into(), member: member(9), timing, asked_in };
+        node.handle_input(at(1_010), frame(9, 0, &view, 1, join));
+        let replies = drain(&mut node).into_iter().filter_map(|output| match output {
+            Output::SendStream { to: Destination::Reply(_), frame, .. } => Some(frame.body),
+            _ => None,
+        });
+        replies.collect::<Vec<_>>()
+    };
+    let refused = |reason| [FrameBody::JoinRefused { reason }];
+    // It took its view whole: what let the joiner in may have made that view, and what removed it would be known.
+    assert_eq!(refusals(1), refused(JoinRefusal::Isolated), "it has heard nobody yet");
+    assert_eq!(refusals(2), refused(JoinRefusal::IdInUse));
 }

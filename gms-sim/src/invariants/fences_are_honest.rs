@@ -27,6 +27,8 @@ pub(crate) struct FencesAreHonest {
     granted: BTreeSet<(ClusterTag, ViewId, usize, MemberId)>,
     /// Who asked for fences itself: its own grant is not seen.
     asked: BTreeSet<(ClusterTag, ViewId, usize, MemberId)>,
+    /// Verdicts that stand, by whose check and on whom: they outlive their view.
+    verdicts: BTreeSet<(usize, MemberId)>,
 }
 
 impl FencesAreHonest {
@@ -97,9 +99,21 @@ impl Observer for FencesAreHonest {
         match kind {
             // Who holds such a verdict votes for it too; where all others are condemned, nothing of that is seen.
             StepKind::Event(Event::FinalCheckFailed { member, verdict: Verdict::Silent, .. }) => {
+                self.verdicts.insert((by, member.id));
                 if let Some(view) = look.processes[by].view() {
                     self.asked.insert((view.cluster().tag(), view.id(), by, member.id));
                 }
+                Ok(())
+            }
+            StepKind::Event(Event::FinalCheckPassed { member, .. } | Event::MemberCleared { member, .. }) => {
+                self.verdicts.remove(&(by, member.id));
+                Ok(())
+            }
+            StepKind::Event(Event::ViewInstalled(change)) => {
+                let view = &change.view;
+                self.verdicts.retain(|(of, id)| *of != by || view.contains(id));
+                let own = self.verdicts.iter().filter(|(of, _)| *of == by);
+                self.asked.extend(own.map(|(_, id)| (view.cluster().tag(), view.id(), by, *id)));
                 Ok(())
             }
             StepKind::SentDatagram { datagram, .. } => self.said(look, by, &datagram.head),

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 
 use gms_core::event::ViewChange;
 use gms_core::evidence::Verdict;
+use gms_core::member::ClusterId;
 use gms_core::runtime::StepKind;
 use gms_core::{Event, Timestamp};
 
 use crate::world::{Look, Observer};
 
-/// Remembers by when, on its own clock, each process that is out must be isolated.
+/// Remembers out of which cluster each process is, and by when, on its own clock, it must be isolated there.
 #[derive(Debug, Default)]
 pub(crate) struct IsolatedSoon {
-    limits: BTreeMap<usize, Timestamp>,
+    limits: BTreeMap<usize, (ClusterId, Timestamp)>,
 }
 
 impl IsolatedSoon {
@@ -22,15 +23,20 @@ impl IsolatedSoon {
         for removed in gone.chain(change.expelled.iter().map(|e| &e.member)) {
             let Some(process) = look.process_of(&removed.id) else { continue };
             let local = look.processes[process].clock.local(look.now);
-            self.limits.entry(process).or_insert_with(|| local + change.view.timing().member_timeout);
+            let limit = (change.view.cluster(), local + change.view.timing().member_timeout);
+            self.limits.entry(process).or_insert(limit);
             self.judge(look, process)?;
         }
         Ok(())
     }
 
     fn judge(&self, look: Look<'_>, process: usize) -> Result<(), String> {
-        let Some(limit) = self.limits.get(&process) else { return Ok(()) };
+        let Some((cluster, limit)) = self.limits.get(&process) else { return Ok(()) };
         let process = &look.processes[process];
+        // A joiner that never saw the view with it may have found its way into a cluster founded later.
+        if process.view().is_some_and(|view| view.cluster() != *cluster) {
+            return Ok(());
+        }
         let until = process.node().connected_until();
         if !process.is_up() || until <= *limit {
             return Ok(());

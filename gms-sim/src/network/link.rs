@@ -38,6 +38,8 @@ pub struct Link {
     pub mtu: Option<u32>,
 }
 
+/// Longest delay and tail: a run lasts a thousand hours at most, and sums of these stay far from overflowing.
+const DELAY_MAX: Duration = Duration::from_secs(1_000 * 3_600);
 /// Bytes of the heads of IPv4 and UDP.
 pub(crate) const HEADS_BYTES: usize = 28;
 
@@ -69,6 +71,10 @@ impl Link {
         ];
         if let Some((name, share)) = shares.into_iter().find(|(_, share)| !(0.0..=1.0).contains(share)) {
             return Some(format!("{name} is {share}: a share lies between 0 and 1"));
+        }
+        let times = [("delay_min", self.delay_min), ("delay_mean", self.delay_mean), ("tail", self.tail)];
+        if let Some((name, time)) = times.into_iter().find(|(_, time)| *time > DELAY_MAX) {
+            return Some(format!("{name} is {time:?}: at most 1000h"));
         }
         if self.delay_mean < self.delay_min {
             let (mean, min) = (self.delay_mean, self.delay_min);
@@ -150,6 +156,10 @@ mod tests {
     fn values_out_of_bounds_are_named() {
         let link = Link { loss: 1.5, ..Link::default() };
         assert_eq!(link.fault().unwrap(), "loss is 1.5: a share lies between 0 and 1");
+        let link = Link { delay_mean: Duration::MAX, ..Link::default() };
+        assert!(link.fault().unwrap().ends_with(": at most 1000h"));
+        let link = Link { tail: Duration::MAX, ..Link::default() };
+        assert!(link.fault().unwrap().starts_with("tail is "));
         assert_eq!(Link::default().fault(), None);
     }
 }

@@ -208,6 +208,8 @@ impl World {
             if process.is_up() && process.running != Running::Yes {
                 self.set_running(index, Running::Yes);
             }
+            // Also of one that waits to come back, which runs on as it ran.
+            self.processes[index].running = Running::Yes;
         }
     }
 

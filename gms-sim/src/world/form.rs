@@ -9,6 +9,7 @@ use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::network::streams::Streams;
 use crate::queue::Queue;
+use crate::run::EVENTS_PER_LOOK;
 use crate::scenario::{Scenario, ScenarioError, Start};
 use crate::truth::Truth;
 
@@ -81,14 +82,16 @@ impl World {
     fn form(&mut self, mut meanwhile: impl FnMut(&Self) -> ControlFlow<()>) -> Result<(), ScenarioError> {
         let members = self.scenario.members;
         let end = self.now + FORMING_MAX;
-        while !self
-            .run_until(end.min(self.now + Duration::from_secs(1)), |world| world.is_in_one_view(members))
-        {
+        while !self.is_in_one_view(members) {
+            let next = end.min(self.now + Duration::from_secs(1));
+            let limit = self.events + EVENTS_PER_LOOK;
+            self.run_until(next, |world| world.events >= limit || world.is_in_one_view(members));
             if let Some(violation) = &self.violation {
                 return Err(ScenarioError::Value(format!("while the members formed: {violation}")));
             }
             if self.now >= end {
-                let text = format!("{members} members formed no cluster within {FORMING_MAX:?}");
+                let plural = if members == 1 { "" } else { "s" };
+                let text = format!("{members} member{plural} formed no cluster within {FORMING_MAX:?}");
                 return Err(ScenarioError::Value(text));
             }
             if meanwhile(self).is_break() {

@@ -320,6 +320,11 @@ impl World {
         seeds.extend(way_back.into_iter().filter(|known| *known != address(host, slot)));
         seeds.dedup();
         self.handle(index, Input::Command(gms_core::Command::Seeds(seeds)));
+        // The next incarnation lives in the same process, whose loop runs as it ran.
+        let starved = after.map(|before| self.processes[before].running);
+        if let Some(running @ Running::Starved { .. }) = starved {
+            self.set_running(index, running);
+        }
     }
 
     /// The process that listens at a port of a host.

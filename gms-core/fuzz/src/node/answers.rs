@@ -11,6 +11,7 @@ use super::stage::{Question, Stage};
 use super::{cast, heads};
 
 /// What a peer says to a question.
+#[expect(clippy::large_enum_variant, reason = "made one at a time, and never kept")]
 enum Reply {
     Datagram(DatagramBody),
     Frame(FrameBody),
@@ -60,7 +61,7 @@ fn to_datagram(stage: &Stage<'_>, n: usize, body: &DatagramBody) -> Option<Reply
             Some(Reply::Datagram(DatagramBody::VerifyReply { check, suspect, finding }))
         }
         DatagramBody::FindCoordinator { .. } => {
-            Some(Reply::Datagram(DatagramBody::Coordinator(info(stage, n))))
+            Some(Reply::Datagram(DatagramBody::Coordinator(Box::new(info(stage, n)))))
         }
         _ => None,
     }

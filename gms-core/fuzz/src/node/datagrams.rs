@@ -85,7 +85,7 @@ fn any_body(stage: &mut Stage<'_>) -> DatagramBody {
             let cluster_name = cast::text(&mut stage.draw);
             DatagramBody::FindCoordinator { cluster_name, asker: stage.id(), padding }
         }
-        7 => DatagramBody::Coordinator(cluster_info(stage)),
+        7 => DatagramBody::Coordinator(Box::new(cluster_info(stage))),
         _ => {
             let near = stage.view_number();
             DatagramBody::NotAMember { view: ViewId(stage.draw.number(near)) }

@@ -123,7 +123,8 @@ fn about_membership(stage: &mut Stage<'_>, kind: usize, n: usize) -> FrameBody {
             if stage.draw.one_in(8) {
                 timing.member_timeout = Some(datagrams::any_span(stage));
             }
-            FrameBody::Join { cluster_name: cast::text(&mut stage.draw), member, timing }
+            let asked_in = ViewId(stage.view_number());
+            FrameBody::Join { cluster_name: cast::text(&mut stage.draw), member, timing, asked_in }
         }
         13 => FrameBody::JoinRefused { reason: join_refusal(stage) },
         14 => FrameBody::Leave { member: if stage.draw.one_in(4) { stage.id() } else { cast::id_of(n) } },

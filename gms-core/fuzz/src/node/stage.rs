@@ -73,6 +73,7 @@ pub struct Said {
 
 /// Something that was put to a peer.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "few wait at a time")]
 pub enum Question {
     Datagram(DatagramBody),
     Frame(FrameBody),

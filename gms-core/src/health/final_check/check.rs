@@ -6,19 +6,20 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use crate::config::CrashDetection;
-use crate::evidence::{ACCUSATIONS_MAX, Evidence, Finding, ProbeOutcome, Reason, Verdict, VerifierReport};
+use crate::evidence::{ACCUSATIONS_MAX, Evidence, Finding, ProbeOutcome, Reason, Verdict};
 use crate::health::accusations::Accusation;
 use crate::health::asking::{Asking, TIMES, is_proof_of_life};
 use crate::health::contacts::Contact;
 use crate::input::CommandToken;
 use crate::member::MemberId;
-use crate::message::{CheckId, CheckRequest, DatagramBody};
+use crate::message::{CheckId, CheckRequest};
 use crate::outbox::Outbox;
 use crate::output::{CheckTarget, ProbeId};
 use crate::planted::{self, Planted};
 use crate::scene::Scene;
 use crate::time::Timestamp;
 
+use super::verifiers::{self, Verifiers, Wanted};
 use super::{Ended, Order, Standing};
 
 /// Graces for which a removal waits for the proof of another death: a grace each for the other member's refusal to
@@ -45,7 +46,7 @@ pub(super) struct FinalCheck {
     outcome: Option<ProbeOutcome>,
     /// When this member was last refused.
     refused_at: Option<Timestamp>,
-    verifiers: Vec<VerifierReport>,
+    verifiers: Verifiers,
     /// A datagram to it found nobody since the check began.
     is_unreachable: bool,
     /// Two members were refused: when it counts.
@@ -53,11 +54,15 @@ pub(super) struct FinalCheck {
 }
 
 impl FinalCheck {
-    pub(super) fn new(scene: Scene<'_>, order: Order<'_>, verifiers: Vec<MemberId>, rng: &mut Rng) -> Self {
+    pub(super) fn new(scene: Scene<'_>, order: Order<'_>, rng: &mut Rng) -> Self {
         let span = scene.timing().final_check_timeout;
+        let suspect = order.suspect;
+        let wanted = Wanted { suspect, accusations: &order.accusations, is_barred: order.is_suspect };
+        let chosen = verifiers::choose(scene, &wanted, usize::from(scene.timing().verifiers), rng);
+        let id = CheckId(rng.u64(..));
         let mut check = Self {
-            id: CheckId(rng.u64(..)),
-            suspect: order.suspect,
+            id,
+            suspect,
             reason: order.reason,
             is_official: order.is_official,
             accusations: Vec::new(),
@@ -70,7 +75,7 @@ impl FinalCheck {
             probe: None,
             outcome: None,
             refused_at: None,
-            verifiers: verifiers.into_iter().map(|by| VerifierReport { by, finding: None }).collect(),
+            verifiers: Verifiers::new(id, suspect, chosen),
             is_unreachable: false,
             grace_ends: None,
         };
@@ -133,8 +138,26 @@ impl FinalCheck {
         let ask_verifiers = self.asking.sent() < TIMES;
         self.asking.ask(scene.now, out);
         self.ask_connection(scene, out);
-        for report in self.verifiers.iter().filter(|r| ask_verifiers && r.finding.is_none()) {
-            out.datagram(report.by, DatagramBody::VerifyRequest { check: self.id, suspect: self.suspect });
+        if ask_verifiers {
+            self.verifiers.ask(out);
+        }
+    }
+
+    /// A verifier is a suspect itself: another one is asked, as long as its word may be of use. Those who died together would
+    /// wait for each other's until the requests are repeated.
+    //= docs/protocol.md#fd-19
+    pub(super) fn replace_verifier(
+        &mut self,
+        scene: Scene<'_>,
+        verifier: &MemberId,
+        is_suspect: &dyn Fn(&MemberId) -> bool,
+        rng: &mut Rng,
+        out: &mut Outbox,
+    ) {
+        if self.outcome != Some(ProbeOutcome::Sick) && self.grace_ends.is_none() {
+            let (suspect, accusations) = (self.suspect, &self.accusations);
+            let wanted = Wanted { suspect, accusations, is_barred: is_suspect };
+            self.verifiers.replace(scene, verifier, &wanted, rng, out);
         }
     }
 
@@ -156,12 +179,7 @@ impl FinalCheck {
         if planted::is(Planted::AliveIsIgnored) && finding == Finding::Alive {
             return false;
         }
-        let Some(report) = self.verifiers.iter_mut().find(|r| r.by == by) else { return false };
-        let is_news = report.finding != Some(finding);
-        // Datagrams overtake each other: that nothing came yet says less than what came.
-        if finding != Finding::Silent || report.finding.is_none() {
-            report.finding = Some(finding);
-        }
+        let Some(is_news) = self.verifiers.take(by, finding) else { return false };
         if is_news && matches!(finding, Finding::Other(other) if other != scene.me.id) {
             self.ask_connection(scene, out);
         }
@@ -170,7 +188,7 @@ impl FinalCheck {
     }
 
     pub(super) fn note_finding(&mut self, by: MemberId, finding: Finding) {
-        note_report(&mut self.verifiers, VerifierReport { by, finding: Some(finding) });
+        self.verifiers.note(by, finding);
     }
 
     /// Takes what the connection brought. Returns the verdict, if that decides.
@@ -281,7 +299,7 @@ impl FinalCheck {
             check_took: scene.now.since(self.began),
             requests_sent: self.asking.sent(),
             probe: self.outcome,
-            verifiers: self.verifiers.clone(),
+            verifiers: self.verifiers.reports().to_vec(),
             verdict,
             fenced_by: Vec::new(),
         });
@@ -348,7 +366,7 @@ impl FinalCheck {
     }
 
     fn is_refused_to_others(&self, scene: Scene<'_>) -> bool {
-        self.verifiers.iter().any(|report| is_refused(&self.suspect, report))
+        self.verifiers.is_any_refused()
             || self.accusations.iter().any(|a| a.saw_it_gone && !scene.is_me(&a.by))
     }
 
@@ -373,26 +391,9 @@ impl FinalCheck {
     }
 }
 
-/// Whether a verifier was refused, or met another incarnation.
-fn is_refused(suspect: &MemberId, report: &VerifierReport) -> bool {
-    match report.finding {
-        Some(Finding::Refused) => true,
-        Some(Finding::Other(other)) => other != *suspect && other != report.by,
-        Some(Finding::Alive | Finding::Silent) | None => false,
-    }
-}
-
 /// The fresh connection to `suspect` and the question to put there.
 pub(in crate::health) fn check_target(scene: Scene<'_>, suspect: &MemberId) -> Option<CheckTarget> {
     let address = scene.view.member(suspect)?.endpoint.check_addr;
     let request = CheckRequest { cluster: scene.view.cluster(), target: *suspect, view: scene.view.id() };
     Some(CheckTarget { address, request })
-}
-
-/// Puts a report in, in place of an earlier one of the same member.
-pub(super) fn note_report(reports: &mut Vec<VerifierReport>, report: VerifierReport) {
-    match reports.iter_mut().find(|r| r.by == report.by) {
-        Some(known) => *known = report,
-        None => reports.push(report),
-    }
 }

@@ -43,6 +43,24 @@ fn suspect_connection_and_verifiers_are_asked_at_once_and_again() {
 }
 
 #[test]
+//= docs/protocol.md#fd-19
+fn a_verifier_that_becomes_a_suspect_before_it_answered_is_replaced_by_another() {
+    let mut desk = Desk::new(7, 0);
+    desk.pass(1200, &[1, 2, 4, 5, 6]);
+    desk.hears_accusation(2, 1, &[3], Flags::default());
+    assert_eq!(desk.lines_with("verify"), ["1200 verify m3 to m6", "1200 verify m3 to m1"]);
+    desk.hears_finding(6, 3, Finding::Silent);
+    let mut asked_after = |accused: u8| {
+        desk.hears_accusation(2, u64::from(accused), &[accused], Flags::default());
+        desk.lines_with("verify m3")
+    };
+    let asked = [6, 1, 4, 5].map(&mut asked_after);
+    // 6 has answered, 4 was never asked; the accuser verifies for want of others.
+    let one = |n: u8| vec![format!("1200 verify m3 to m{n}")];
+    assert_eq!(asked, [Vec::new(), one(5), Vec::new(), one(2)]);
+}
+
+#[test]
 fn the_accuser_verifies_too_where_there_are_too_few_others() {
     let mut desk = Desk::new(3, 0);
     desk.pass(1200, &[1]);

@@ -63,7 +63,7 @@ fn seeds_outside_of_the_view_are_told_of_the_cluster_every_heartbeat_interval() 
         age: Duration::from_secs(2),
         membership: Some(membership),
     };
-    let body = DatagramBody::Coordinator(said);
+    let body = DatagramBody::Coordinator(Box::new(said));
     assert_eq!(out.drain(), [Action::DatagramTo { to: addr(8), recipient: Default::default(), body }]);
     assert_eq!(announcer.poll_timeout(), Some((at(2_200), WakeReason::Announce)));
     with_scene(&view_of(3), at(2_199), |scene| announcer.handle_timeout(scene, true, &mut out));

@@ -235,3 +235,24 @@ fn each_hub_must_grant_or_go_too_or_be_out_of_reach_for_2_r() {
     fencing.handle_fenced(id(8), &id(3), CHECK);
     assert_eq!(state(&fencing, &stand, &history), FenceState::Ready, "they go together");
 }
+
+#[test]
+//= docs/protocol.md#lv-3
+fn a_proposer_with_whom_no_hub_agrees_needs_the_fences_of_all_hubs() {
+    // m8 is no hub, and cut off from all of them.
+    let mut stand = Stand::new(view_with_hubs(9, 1), 8);
+    let (mut fencing, mut out) = (Fencing::default(), Outbox::default());
+    let silents: Vec<Silent> = [0, 1, 2, 3, 6].map(silent).to_vec();
+    fencing.sync(stand.at(8_000), &silents, &mut out);
+    let history = History::new(at(0));
+    stand.now = at(9_000);
+    for voter in [4, 5, 7, 8] {
+        for hub in [0, 1, 2] {
+            fencing.handle_fenced(id(voter), &id(hub), CHECK);
+        }
+        fencing.handle_fenced(id(voter), &id(6), CHECK);
+    }
+    assert_eq!(fencing.state(stand.scene(), &history, &id(6)), FenceState::Open);
+    fencing.handle_fenced(id(2), &id(6), CHECK);
+    assert_eq!(fencing.state(stand.scene(), &history, &id(6)), FenceState::Ready, "a hub that speaks");
+}

@@ -7,9 +7,13 @@ use crate::message::{FrameBody, Membership};
 use crate::outbox::Outbox;
 use crate::output::FrameToken;
 use crate::time::Timestamp;
+use crate::view::ViewId;
 
 use super::sent::Purpose;
 use super::{JOIN_AGAIN_MIN, Joining, REDIRECT_MIN, SETTLE};
+
+/// Clusters of which it is remembered when they were first asked. Of any more it counts as unknown.
+const CLUSTERS_ASKED_MAX: usize = 16;
 
 /// The newest join sent.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +64,9 @@ impl Joining {
             self.join_at = Some(due);
             return;
         }
+        self.note_first_asked(now, best.cluster);
+        let Membership { cluster, coordinator, .. } = best;
+        self.asked = Some(Asked { cluster, coordinator, at: now, holder: None, is_urgent: false });
         let mut sent = vec![(self.send_join(best.endpoint.check_addr, best.coordinator, out), Purpose::Join)];
         let last_word = *self.last_word.get_or_insert(now);
         if now.since(last_word) >= self.timing.removal_silence() {
@@ -69,14 +76,25 @@ impl Joining {
             }
         }
         self.sent.remember(sent);
-        let Membership { cluster, coordinator, .. } = best;
-        self.asked = Some(Asked { cluster, coordinator, at: now, holder: None, is_urgent: false });
         self.join_at = Some(now + again);
+    }
+
+    /// Views that followed the newest one known of before the first question may have had this process in them, although it
+    /// saw none of these, and let it go again: whoever admits it must know them all.
+    //= docs/protocol.md#vw-11
+    fn note_first_asked(&mut self, now: Timestamp, cluster: ClusterId) {
+        let is_known = self.asked_in.iter().any(|(asked, _)| *asked == cluster);
+        if !is_known && self.asked_in.len() < CLUSTERS_ASKED_MAX {
+            self.asked_in.push((cluster, self.seeds.newest_view(now, cluster)));
+        }
     }
 
     fn send_join(&self, to: SocketAddr, recipient: MemberId, out: &mut Outbox) -> FrameToken {
         let (cluster_name, member) = (self.cluster_name.clone(), self.me.clone());
-        let body = FrameBody::Join { cluster_name, member, timing: self.overrides.clone() };
+        let asked = self.asked.map(|asked| asked.cluster);
+        let asked_in = self.asked_in.iter().find(|(cluster, _)| Some(*cluster) == asked);
+        let asked_in = asked_in.map_or(ViewId::NONE, |(_, view)| *view);
+        let body = FrameBody::Join { cluster_name, member, timing: self.overrides.clone(), asked_in };
         out.frame_to(to, recipient.short(), body)
     }
 }

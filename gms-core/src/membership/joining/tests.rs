@@ -110,7 +110,11 @@ fn a_process_in_no_cluster_answers_who_asks_for_the_coordinator() {
     assert_eq!(
         out.drain(),
         [
-            Action::DatagramTo { to: addr(3), recipient, body: DatagramBody::Coordinator(info.clone()) },
+            Action::DatagramTo {
+                to: addr(3),
+                recipient,
+                body: DatagramBody::Coordinator(Box::new(info.clone()))
+            },
             Action::FrameTo {
                 to: Destination::Reply(ReplyHandle(4)),
                 recipient,
@@ -169,6 +173,7 @@ fn the_cluster_with_the_highest_view_that_is_not_isolated_is_asked() {
         cluster_name: "test".into(),
         member: member(9),
         timing: TimingOverrides::default(),
+        asked_in: ViewId(7),
     };
     let (to, recipient) = (Destination::Address(addr(6)), id(6).short());
     assert_eq!(out.drain(), [Action::FrameTo { to, recipient, body, token: FrameToken(1) }]);
@@ -176,6 +181,25 @@ fn the_cluster_with_the_highest_view_that_is_not_isolated_is_asked() {
     joining.handle_cluster_info(at(3), addr(0), &of_cluster(0, OTHER, 5, 91, false), &mut out);
     joining.handle_timeout(at(1_500), &mut out);
     assert_eq!(joins(&mut out), [addr(6)], "no second cluster is asked while the first is there");
+}
+
+//= docs/protocol.md#vw-11
+#[test]
+fn every_join_names_the_newest_view_known_of_when_the_first_was_sent() {
+    let asked_in = |out: &mut Outbox| -> Vec<ViewId> {
+        let join = |action| match action {
+            Action::FrameTo { body: FrameBody::Join { asked_in, .. }, .. } => Some(asked_in),
+            _ => None,
+        };
+        out.drain().into_iter().filter_map(join).collect()
+    };
+    let (mut joining, mut out) = joiner();
+    joining.handle_cluster_info(at(1), addr(0), &of_cluster(0, CLUSTER, 6, 7, false), &mut out);
+    joining.handle_cluster_info(at(2), addr(1), &of_cluster(1, CLUSTER, 6, 9, true), &mut out);
+    assert_eq!(asked_in(&mut out), [ViewId(9)]);
+    joining.handle_cluster_info(at(3), addr(0), &of_cluster(0, CLUSTER, 5, 12, false), &mut out);
+    joining.handle_timeout(at(1_500), &mut out);
+    assert_eq!(asked_in(&mut out), [ViewId(9)]);
 }
 
 #[test]

@@ -111,6 +111,25 @@ fn a_claim_that_the_coordinator_is_gone_is_probed_once_and_decided_by_what_is_se
 
 #[test]
 //= docs/protocol.md#vw-7
+fn who_was_heard_while_another_was_probed_is_protected() {
+    let mut voter = Voter { stand: Stand::new(view_of(4), 3), ..voter() };
+    voter.hear_coordinator(1_000, Flags::default());
+    let verdicts = [(id(0), Verdict::Gone), (id(1), Verdict::Silent)];
+    let question = PromiseQuestion { asker: id(2), ballot: BALLOT, verdicts: &verdicts, i_am_paused: false };
+    voter.desk.handle_promise(voter.stand.at(1_100), &mut voter.acceptor, question, &mut voter.out);
+    assert!(matches!(voter.out.drain()[..], [Action::StartProbe { .. }]));
+    let heard = head(1, 3, &voter.stand.view, 1_105);
+    voter.stand.contacts.handle_datagram(1, &heard, Answers::Nothing, at(1_105));
+    let actions = voter.probe_done(1_110, ProbeOutcome::Refused);
+    let refusal = Refusal::Protected(voter.stand.view.timing().retry_interval());
+    assert!(
+        matches!(&actions[..], [Action::Frame { to, body, .. }] if *to == id(2) && *body == refused(&voter, refusal)),
+        "{actions:?}"
+    );
+}
+
+#[test]
+//= docs/protocol.md#vw-7
 fn i_do_not_promise_to_somebody_later_in_office_than_me() {
     let mut voter = voter();
     voter.stand.me = member(0);

@@ -136,7 +136,8 @@ impl InView {
         self.update_isolation(now, out);
         let scene = scene!(self, now);
         self.health.handle_view_installed(scene, out);
-        let redirect = (!self.is_in_office()).then(|| self.cluster_info(now));
+        // After views that this member missed, its joiners have to ask again: they may have been in and out.
+        let redirect = (!self.is_in_office() || decided.is_none()).then(|| self.cluster_info(now));
         self.admission.handle_view_installed(scene, redirect.as_ref(), out);
         self.announcer.handle_view_installed(now);
         self.requests.handle_view_installed(scene);
@@ -176,8 +177,8 @@ impl InView {
                 out.reply(reply, head.sender, FrameBody::Coordinator(self.cluster_info(now)));
             }
             FrameBody::Coordinator(info) => self.handle_cluster_info(now, from, info, true, out),
-            FrameBody::Join { cluster_name, member, timing } => {
-                self.handle_join(now, reply, cluster_name, member, timing, out);
+            FrameBody::Join { cluster_name, member, timing, asked_in } => {
+                self.handle_join(now, Join { reply, cluster_name, member, timing }, *asked_in, out);
             }
             FrameBody::FoundPromised { .. }
             | FrameBody::FoundAccepted { .. }
@@ -189,24 +190,19 @@ impl InView {
         true
     }
 
-    fn handle_join(
-        &mut self,
-        now: Timestamp,
-        reply: ReplyHandle,
-        cluster_name: &str,
-        member: &crate::member::Member,
-        timing: &crate::config::TimingOverrides,
-        out: &mut Outbox,
-    ) {
+    //= docs/protocol.md#vw-11
+    fn handle_join(&mut self, now: Timestamp, join: Join<'_>, asked_in: ViewId, out: &mut Outbox) {
+        let (reply, member) = (join.reply, join.member);
         let is_acting = self.leaves_by.is_none() && self.is_in_office();
-        let knew = self.history.knew(&member.id) && !planted::is(Planted::IdsComeBack);
-        if knew && !self.view.contains(&member.id) {
+        // A coordinator that does not know all views in which the joiner may have been can't tell whether it was removed.
+        let forgot = is_acting && self.history.known_since(self.view.id()).0 > asked_in.0.saturating_add(1);
+        let may_return = (forgot || self.history.knew(&member.id)) && !planted::is(Planted::IdsComeBack);
+        if may_return && !self.view.contains(&member.id) {
             let reason = crate::message::JoinRefusal::IdInUse;
             return out.reply(reply, member.id.short(), FrameBody::JoinRefused { reason });
         }
         self.meet(now, member.endpoint.addr, member.id, out);
         let redirect = (!is_acting).then(|| self.cluster_info(now));
-        let join = Join { reply, cluster_name, member, timing };
         match self.admission.handle_join(scene!(self, now), join, redirect, out) {
             Admitted::Handled => {}
             Admitted::ResendView => {
@@ -232,7 +228,11 @@ impl InView {
         match reply {
             Some(reply) => out.reply(reply, asker.short(), FrameBody::Coordinator(info)),
             None => {
-                out.datagram_to(from, asker.short(), crate::message::DatagramBody::Coordinator(info));
+                out.datagram_to(
+                    from,
+                    asker.short(),
+                    crate::message::DatagramBody::Coordinator(Box::new(info)),
+                );
                 self.meet(now, from, asker, out);
             }
         }

@@ -7,15 +7,12 @@ use crate::comeback::Comeback;
 use crate::config::Timing;
 use crate::event::{State, StopReason};
 use crate::member::Member;
-use crate::message::JoinRefusal;
 use crate::node::Node;
 use crate::runtime::builder::StartError;
 use crate::runtime::setup::{Setup, random};
 use crate::time::Timestamp;
 use crate::view::View;
 
-/// How often an id that is in use is drawn anew: with 64 random bits once is plenty, unless chance is broken.
-const DRAWS_MAX: u32 = 5;
 /// Time for the last steps beyond the leave timeout, after which a leaving member stops without the node's word.
 const LEAVE_SLACK: Duration = Duration::from_secs(1);
 /// Largest value of `expected_seeds`.
@@ -36,7 +33,6 @@ pub(super) struct Life {
     phase: Phase,
     leave_by: Option<Timestamp>,
     comeback: Comeback,
-    draws: u32,
     /// Members of the last view, beside the seeds the way back.
     neighbours: Vec<SocketAddr>,
     /// That of the last view, else as configured.
@@ -52,7 +48,6 @@ impl Life {
             phase: Phase::Running,
             leave_by: None,
             comeback: Comeback::new(),
-            draws: 0,
             neighbours: Vec::new(),
             timing,
         })
@@ -102,7 +97,6 @@ impl Life {
 
     /// The node is in a view. Says whether it is one after an exclusion.
     pub(super) const fn joined(&mut self, now: Timestamp) -> bool {
-        self.draws = 0;
         self.comeback.joined(now)
     }
 
@@ -127,20 +121,9 @@ impl Life {
         if self.is_leaving() {
             return Some(reason);
         }
-        let id_in_use =
-            matches!(&reason, StopReason::JoinFailed(f) if f.refusal == Some(JoinRefusal::IdInUse));
-        let wait = match &reason {
-            StopReason::JoinFailed(_) if id_in_use && self.draws < DRAWS_MAX => {
-                self.draws += 1;
-                Duration::ZERO
-            }
-            StopReason::Excluded if self.setup.rejoin => {
-                self.comeback.excluded(now, &self.timing, &mut self.random)
-            }
-            StopReason::JoinFailed(_) if self.comeback.is_out() => {
-                self.comeback.next_try(&self.timing, &mut self.random)
-            }
-            _ => return Some(reason),
+        let rejoin = self.setup.rejoin;
+        let Some(wait) = self.comeback.after(now, &reason, rejoin, &self.timing, &mut self.random) else {
+            return Some(reason);
         };
         self.phase = Phase::Waiting(now + wait);
         None
@@ -193,6 +176,7 @@ mod tests {
     use crate::config::Config;
     use crate::event::JoinFailure;
     use crate::member::Endpoint;
+    use crate::message::JoinRefusal;
     use crate::testing::{addr, member, view_of};
 
     fn life(rejoin: bool) -> Life {
@@ -254,14 +238,13 @@ mod tests {
     }
 
     #[test]
-    fn an_id_in_use_is_drawn_anew_at_once_but_not_for_ever() {
+    fn an_id_in_use_is_drawn_anew_but_not_for_ever() {
         let mut life = life(true);
         let in_use = failed(Some(JoinRefusal::IdInUse));
-        for _ in 0..DRAWS_MAX {
-            assert_eq!(life.ended(Timestamp::ZERO, in_use.clone()), None);
-            assert_eq!(life.deadline(), Timestamp::ZERO);
-        }
-        assert_eq!(life.ended(Timestamp::ZERO, in_use.clone()), Some(in_use));
+        assert_eq!(life.ended(Timestamp::ZERO, in_use.clone()), None);
+        assert_eq!(life.deadline(), Timestamp::ZERO, "at once");
+        let ended = (0..100).find_map(|_| life.ended(Timestamp::ZERO, in_use.clone()));
+        assert_eq!(ended, Some(in_use));
     }
 
     #[test]
