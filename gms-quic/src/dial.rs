@@ -25,7 +25,7 @@ use crate::shared::Shared;
 pub(crate) async fn dial(shared: Arc<Shared>, to: SocketAddr, attempt: Arc<Dial>) {
     // In a new view everybody has something for everybody at the same time. Who draws the shorter wait dials for both.
     let share = getrandom::u32().map_or(1.0, |drawn| f64::from(drawn) / f64::from(u32::MAX));
-    let wait = shared.dial_wait.mul_f64(share);
+    let wait = shared.limits.dial_wait.mul_f64(share);
     let _ = timeout(wait, attempt.hurry.notified()).await;
     if !shared.is_dialling(to, &attempt) {
         return;

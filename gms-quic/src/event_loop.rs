@@ -3,7 +3,6 @@
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::time::Duration;
 
 use gms_core::transport::TransportError;
 use quinn::{Endpoint, TokioRuntime};
@@ -25,7 +24,6 @@ pub(crate) struct Opening {
     pub(crate) mapped: bool,
     pub(crate) keys: Keys,
     pub(crate) tls: Tls,
-    pub(crate) dial_wait: Duration,
     pub(crate) limits: Limits,
 }
 
@@ -33,7 +31,7 @@ pub(crate) struct Opening {
 pub(crate) fn start(opening: Opening) -> io::Result<Arc<Shared>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let entered = runtime.enter();
-    let Opening { socket, listener, mapped, keys, tls, dial_wait, limits } = opening;
+    let Opening { socket, listener, mapped, keys, tls, limits } = opening;
     let socket = Arc::new(SharedSocket::new(socket)?);
     #[cfg(target_os = "linux")]
     let io = socket.io();
@@ -48,7 +46,6 @@ pub(crate) fn start(opening: Opening) -> io::Result<Arc<Shared>> {
         mapped,
         runtime.handle().clone(),
         tls,
-        dial_wait,
         limits,
     ));
     runtime.spawn(dial::accept(Arc::clone(&shared), endpoint));

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use gms_core::Timestamp;
@@ -51,8 +50,6 @@ pub(crate) struct Shared {
     pub(crate) tcp_watch: bool,
     /// IPv4 travels mapped over the socket.
     pub(crate) mapped: bool,
-    /// How long a connection for datagrams alone waits at most for that of the other side.
-    pub(crate) dial_wait: Duration,
     pub(crate) large_datagrams: AtomicUsize,
     endpoint: Mutex<Option<Endpoint>>,
     tls: Mutex<Arc<Tls>>,
@@ -75,7 +72,6 @@ impl Shared {
         mapped: bool,
         runtime: Handle,
         tls: Tls,
-        dial_wait: Duration,
         limits: Limits,
     ) -> Self {
         let incoming = gms_net::socket::incoming_max(limits.incoming);
@@ -87,7 +83,6 @@ impl Shared {
             runtime,
             tcp_watch,
             mapped,
-            dial_wait,
             large_datagrams: AtomicUsize::new(0),
             endpoint: Mutex::new(Some(endpoint)),
             tls: Mutex::new(Arc::new(tls)),

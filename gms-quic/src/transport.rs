@@ -31,10 +31,8 @@ use crate::watch;
 const IDLE_TIMEOUTS: u32 = 4;
 const IDLE_MIN: Duration = Duration::from_secs(10);
 
-/// How long a connection for datagrams alone waits at most for that of the other side: this share of the member timeout, which
-/// is little against a heartbeat interval, and at most so long. A handshake takes some milliseconds.
+/// See [`Limits::dial_wait`]: little against a heartbeat interval, much against a handshake.
 const DIAL_WAIT_SHARE: u32 = 50;
-const DIAL_WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// A [`Transport`] over QUIC, on one UDP port.
 ///
@@ -133,9 +131,9 @@ impl QuicBuilder {
             );
         }
         let mapped = gms_net::socket::is_mapped(&socket, bound);
-        let dial_wait = (self.member_timeout / DIAL_WAIT_SHARE).min(DIAL_WAIT_MAX);
-        let limits = self.limits;
-        let opening = Opening { socket: socket.into(), listener, mapped, keys, tls, dial_wait, limits };
+        let mut limits = self.limits;
+        limits.dial_wait = limits.dial_wait.min(self.member_timeout / DIAL_WAIT_SHARE);
+        let opening = Opening { socket: socket.into(), listener, mapped, keys, tls, limits };
         let shared = event_loop::start(opening).map_err(|error| BindError::Thread(error.to_string()))?;
         let endpoint = self.advertise.unwrap_or_else(|| Endpoint::single(bound));
         let certificates = Certificates {
