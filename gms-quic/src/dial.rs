@@ -17,11 +17,19 @@ use crate::end::{self, CloseCode, LinkEnd};
 use crate::handshakes::Asked;
 use crate::limits::CHECK_BYTES_MAX;
 use crate::link::{self, Link};
+use crate::peers::Dial;
 use crate::report;
 use crate::shared::Shared;
 
-/// Makes a connection to `to` and serves it until it is over.
-pub(crate) async fn dial(shared: Arc<Shared>, to: SocketAddr, refused: Arc<Notify>) {
+/// Makes a connection to `to` and serves it until it is over; none where the other side was faster.
+pub(crate) async fn dial(shared: Arc<Shared>, to: SocketAddr, attempt: Arc<Dial>) {
+    // In a new view everybody has something for everybody at the same time. Who draws the shorter wait dials for both.
+    let share = getrandom::u32().map_or(1.0, |drawn| f64::from(drawn) / f64::from(u32::MAX));
+    let wait = shared.limits.dial_wait.mul_f64(share);
+    let _ = timeout(wait, attempt.hurry.notified()).await;
+    if !shared.is_dialling(to, &attempt) {
+        return;
+    }
     let made = async {
         let connecting = shared.connect(to, shared.tls().link.clone())?;
         let let_in = async {
@@ -37,7 +45,7 @@ pub(crate) async fn dial(shared: Arc<Shared>, to: SocketAddr, refused: Arc<Notif
                 }),
                 Err(_) => Err(SendFailure::TimedOut),
             },
-            () = refused.notified() => Err(SendFailure::Refused),
+            () = attempt.refused.notified() => Err(SendFailure::Refused),
         }
     };
     match made.await {

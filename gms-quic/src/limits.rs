@@ -69,6 +69,10 @@ pub struct Limits {
     pub incoming_per_source: usize,
     /// Time for a handshake. Default 3 s.
     pub connect: Duration,
+    /// How long a connection for which only datagrams wait is left to the other side to make, at most; a fiftieth of the member
+    /// timeout if that is less. Default 100 ms. Too small: in a new view both sides of each pair dial, and each keeps two
+    /// connections' memory for a while.
+    pub dial_wait: Duration,
     /// Time from the first byte of a frame to its last. Default 10 s.
     pub half_frame: Duration,
     /// Time for a check's question to arrive, and for its answer to be taken. Default 5 s.
@@ -107,6 +111,7 @@ impl Default for Limits {
             incoming: 1024,
             incoming_per_source: 512,
             connect: Duration::from_secs(3),
+            dial_wait: Duration::from_millis(100),
             half_frame: Duration::from_secs(10),
             first_words: Duration::from_secs(5),
             unanswered_check: Duration::from_secs(30),

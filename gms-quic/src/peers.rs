@@ -28,19 +28,28 @@ pub(crate) struct Waiting {
 #[derive(Debug)]
 enum Peer {
     /// A connection is being made.
-    Dialling { waiting: Waiting, refused: Arc<Notify>, failures: u32 },
+    Dialling { waiting: Waiting, dial: Arc<Dial>, failures: u32 },
     /// This one is in use.
     Linked(Arc<Link>),
     /// Nobody was reached; datagrams start no new try before then.
     Resting { failures: u32, until: Timestamp },
 }
 
+/// What whoever makes a connection is told meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct Dial {
+    /// The network says that nobody listens there.
+    pub(crate) refused: Notify,
+    /// There is no time to wait for the other side's connection, or it is there.
+    pub(crate) hurry: Notify,
+}
+
 /// What is to be done after a call.
 #[derive(Debug)]
 pub(crate) enum Todo {
     Nothing,
-    /// Make a connection; hears of refusals.
-    Dial(Arc<Notify>),
+    /// Make a connection.
+    Dial(Arc<Dial>),
 }
 
 /// Something to be sent to an address.
@@ -49,6 +58,13 @@ pub(crate) enum Item {
     Datagram(Bytes),
     Frame(Queued),
     Watcher(oneshot::Sender<Result<Arc<Link>, SendFailure>>),
+}
+
+impl Item {
+    /// Whether somebody waits for what comes of it. A datagram may as well be a moment later.
+    const fn is_urgent(&self) -> bool {
+        matches!(self, Self::Frame(_))
+    }
 }
 
 /// What became of an [`Item`].
@@ -75,18 +91,26 @@ impl Peers {
     pub(crate) fn offer(&mut self, now: Timestamp, to: SocketAddr, item: Item) -> Offered {
         let failures = match self.by_addr.get_mut(&to) {
             Some(Peer::Linked(link)) => return Offered::Linked(Arc::clone(link), item),
-            Some(Peer::Dialling { waiting, .. }) => return waiting.add(item),
+            Some(Peer::Dialling { waiting, dial, .. }) => {
+                if item.is_urgent() {
+                    dial.hurry.notify_one();
+                }
+                return waiting.add(item);
+            }
             Some(Peer::Resting { until, .. }) if *until > now && matches!(item, Item::Datagram(_)) => {
                 return Offered::Dropped;
             }
             Some(Peer::Resting { failures, .. }) => *failures,
             None => 0,
         };
-        let refused = Arc::new(Notify::new());
+        let dial = Arc::new(Dial::default());
+        if item.is_urgent() {
+            dial.hurry.notify_one();
+        }
         let mut waiting = Waiting::default();
         let _ = waiting.add(item);
-        self.set(to, Peer::Dialling { waiting, refused: Arc::clone(&refused), failures });
-        Offered::Waits(Todo::Dial(refused))
+        self.set(to, Peer::Dialling { waiting, dial: Arc::clone(&dial), failures });
+        Offered::Waits(Todo::Dial(dial))
     }
 
     /// A connection is there. Returns what waited for it, and the one that is in use from here on.
@@ -118,7 +142,10 @@ impl Peers {
             Some(Peer::Dialling { .. } | Peer::Resting { .. }) | None => {}
         }
         let waiting = match self.set(peer, Peer::Linked(Arc::clone(link))) {
-            Some(Peer::Dialling { waiting, .. }) => waiting,
+            Some(Peer::Dialling { waiting, dial, .. }) => {
+                dial.hurry.notify_one();
+                waiting
+            }
             _ => Waiting::default(),
         };
         (waiting, Arc::clone(link))
@@ -152,9 +179,14 @@ impl Peers {
 
     /// The network says that nobody listens there.
     pub(crate) fn refuse(&self, to: SocketAddr) {
-        if let Some(Peer::Dialling { refused, .. }) = self.by_addr.get(&to) {
-            refused.notify_one();
+        if let Some(Peer::Dialling { dial, .. }) = self.by_addr.get(&to) {
+            dial.refused.notify_one();
         }
+    }
+
+    /// Whether this attempt is still needed.
+    pub(crate) fn is_dialling(&self, to: SocketAddr, attempt: &Arc<Dial>) -> bool {
+        matches!(self.by_addr.get(&to), Some(Peer::Dialling { dial, .. }) if Arc::ptr_eq(dial, attempt))
     }
 
     /// The connection with this serial.

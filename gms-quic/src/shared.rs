@@ -26,7 +26,7 @@ use crate::life::Life;
 use crate::limits::{LARGE_DATAGRAMS_MAX, Limits};
 use crate::link::{self, Link};
 use crate::outbox::Queued;
-use crate::peers::{Item, Offered, Peers, Todo, Waiting};
+use crate::peers::{Dial, Item, Offered, Peers, Todo, Waiting};
 use crate::tls::Tls;
 
 /// The incoming connections: how many from where, and how each is told to make room.
@@ -243,9 +243,14 @@ impl Shared {
     }
 
     fn dial(self: &Arc<Self>, to: SocketAddr, todo: Todo) {
-        if let Todo::Dial(refused) = todo {
-            self.runtime.spawn(dial::dial(Arc::clone(self), to, refused));
+        if let Todo::Dial(attempt) = todo {
+            self.runtime.spawn(dial::dial(Arc::clone(self), to, attempt));
         }
+    }
+
+    /// Whether this attempt is still needed.
+    pub(crate) fn is_dialling(&self, to: SocketAddr, attempt: &Arc<Dial>) -> bool {
+        lock(&self.peers).is_dialling(to, attempt)
     }
 
     /// Takes in a connection that is there, and sends what waited for it.

@@ -31,6 +31,9 @@ use crate::watch;
 const IDLE_TIMEOUTS: u32 = 4;
 const IDLE_MIN: Duration = Duration::from_secs(10);
 
+/// See [`Limits::dial_wait`]: little against a heartbeat interval, much against a handshake.
+const DIAL_WAIT_SHARE: u32 = 50;
+
 /// A [`Transport`] over QUIC, on one UDP port.
 ///
 /// It has a thread of its own, so a busy or blocked runtime delays neither reading nor the time stamps of what is
@@ -128,7 +131,9 @@ impl QuicBuilder {
             );
         }
         let mapped = gms_net::socket::is_mapped(&socket, bound);
-        let opening = Opening { socket: socket.into(), listener, mapped, keys, tls, limits: self.limits };
+        let mut limits = self.limits;
+        limits.dial_wait = limits.dial_wait.min(self.member_timeout / DIAL_WAIT_SHARE);
+        let opening = Opening { socket: socket.into(), listener, mapped, keys, tls, limits };
         let shared = event_loop::start(opening).map_err(|error| BindError::Thread(error.to_string()))?;
         let endpoint = self.advertise.unwrap_or_else(|| Endpoint::single(bound));
         let certificates = Certificates {

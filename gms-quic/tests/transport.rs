@@ -3,6 +3,7 @@
 mod support;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use gms_core::input::{CheckHandle, SendFailure};
 use gms_core::message::{DATAGRAM_BYTES_MAX, FRAME_BYTES_MAX};
@@ -205,6 +206,26 @@ async fn simultaneous_dials_end_in_one_connection() {
         works_with(&one, &two).await;
         works_with(&two, &one).await;
     }
+}
+
+#[tokio::test]
+async fn of_two_with_datagrams_for_each_other_one_dials() {
+    let (patient, prompt) =
+        (open_patient().await, open_with(|limits| limits.dial_wait = Duration::ZERO).await);
+    patient.send(&mut vec![datagram(addr(&prompt), "first")]).await.unwrap();
+    prompt.send(&mut vec![datagram(addr(&patient), "second")]).await.unwrap();
+    assert_eq!(bytes(&receive_one(&patient).await), "second");
+    assert_eq!(bytes(&receive_one(&prompt).await), "first");
+    let accepted = [&patient, &prompt].map(|t| t.stats().connections_accepted);
+    assert_eq!(accepted, [1, 0]);
+}
+
+#[tokio::test]
+async fn a_frame_waits_for_nobody_to_dial() {
+    let (patient, other) = (open_patient().await, open().await);
+    patient.send(&mut vec![datagram(addr(&other), "ping")]).await.unwrap();
+    in_time(patient.send_frame(to(&other), "frame".into(), LONG)).await.unwrap();
+    receive(&other, 2).await;
 }
 
 #[tokio::test]

@@ -27,6 +27,15 @@ pub async fn open_with(change: impl FnOnce(&mut Limits)) -> QuicTransport {
     QuicTransport::builder(CLUSTER).limits(limits).bind("127.0.0.1:0").await.unwrap()
 }
 
+/// A transport that leaves dialling to others: what it draws is hardly ever less than a minute.
+pub async fn open_patient() -> QuicTransport {
+    const LONG_ENOUGH: Duration = Duration::from_secs(100 * 24 * 3600);
+    let mut limits = Limits::default();
+    limits.dial_wait = LONG_ENOUGH;
+    let builder = QuicTransport::builder(CLUSTER).member_timeout(LONG_ENOUGH).limits(limits);
+    builder.bind("127.0.0.1:0").await.unwrap()
+}
+
 /// An address where nobody listens.
 pub async fn nobody() -> SocketAddr {
     let transport = open().await;
