@@ -1,7 +1,7 @@
 //! What carries the messages: opened as the flags say, handed to the member, given new certificates at SIGHUP.
 
 use gms_core::runtime::{Builder, EventStream, Gms, StartError};
-use gms_quic::{Certificates, Identity, QuicTransport, TlsFiles};
+use gms_quic::{BindError, Certificates, Identity, QuicTransport, TlsError, TlsFiles, TlsPart};
 use gms_udp::UdpTransport;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -36,9 +36,7 @@ impl Opened {
                         reload_at_hangup(args, transport.certificates())?;
                         Ok(Self::Quic(transport))
                     }
-                    Err(gms_quic::BindError::Tls(error)) => {
-                        Err(Failure::usage(format!("--tls-cert: {error}")))
-                    }
+                    Err(BindError::Tls(error)) => Err(Failure::usage(unfit(&error))),
                     Err(error) => Err(fault("--bind", &error)),
                 }
             }
@@ -56,6 +54,17 @@ impl Opened {
 
 fn fault(flag: &str, error: &dyn std::fmt::Display) -> Failure {
     Failure::fault(format!("{flag}: {error}"))
+}
+
+/// What is wrong with certificates, under the name of the flag that named the culprit.
+fn unfit(error: &TlsError) -> String {
+    let TlsError::File { part, file, fault } = error else { return error.to_string() };
+    let flag = match part {
+        TlsPart::Cert => "--tls-cert",
+        TlsPart::Key => "--tls-key",
+        TlsPart::Ca => "--tls-ca",
+    };
+    format!("{flag} {}: {fault}", file.display())
 }
 
 fn identity(args: &RunArgs) -> Identity {
