@@ -42,6 +42,14 @@ pub(crate) struct Tls {
     pub(crate) lifetimes: Vec<Lifetime>,
 }
 
+impl Tls {
+    /// What it means for other members that `next` takes its place, where that is trouble.
+    pub(crate) fn replaced_by(&self, next: &Self) -> Option<String> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        self.shown.as_ref()?.replaced_by(next.shown.as_ref()?, &provider)
+    }
+}
+
 /// Keys that a process started again at the same address has, too: by them it knows the connections of the one before,
 /// and tells the other side at once that they are over.
 #[derive(Debug)]

@@ -198,13 +198,17 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Reads the files again; connections made from here on use what they hold. Those that are there go on.
+    /// Reads the files again; connections made from here on use what they hold. Those that are there go on. Certificates of
+    /// another CA than before are taken with a warning in the log.
     ///
     /// # Errors
     ///
     /// [`TlsError`]; the certificates in use stay.
     pub fn reload(&self) -> Result<(), TlsError> {
         let (tls, _) = tls::prepare(&self.identity, &self.cluster, self.idle)?;
+        if let Some(trouble) = self.shared.tls().replaced_by(&tls) {
+            tracing::warn!(target: "gms::quic", "{trouble}");
+        }
         self.shared.replace_tls(tls);
         Ok(())
     }

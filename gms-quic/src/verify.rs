@@ -68,9 +68,36 @@ impl Shown {
     pub(crate) fn server_name(&self) -> Result<ServerName<'static>, Error> {
         ServerName::try_from(self.name.clone()).map_err(general)
     }
+
+    /// What it means for the members that this member's certificates were replaced by `next`, if it means trouble. Its own
+    /// stand for theirs: those of one cluster are signed by the same CAs.
+    pub(crate) fn replaced_by(&self, next: &Self, provider: &Arc<CryptoProvider>) -> Option<String> {
+        let is_foreign = |shown: &Self, to: &Self| {
+            let refusal = shown.look_as(&to.roots, provider).err();
+            refusal.is_some_and(|refusal| refusal.any(tls_error::is_foreign))
+        };
+        let why = match (is_foreign(self, next), is_foreign(next, self)) {
+            (false, false) => return None,
+            (true, true) => {
+                "members refuse this one on new connections, and are refused, until they have the new CA too"
+            }
+            (true, false) => {
+                "members whose certificates are of the CA used before are refused on new connections until they have new ones"
+            }
+            (false, true) => "members that have only the CA used before refuse this one on new connections",
+        };
+        Some(format!(
+            "the certificates are of another CA than before: {why}; to change the CA without that, first give every member \
+             a CA file with the certificates of both"
+        ))
+    }
 }
 
 impl Refusal {
+    fn any(&self, is: impl Fn(&Error) -> bool) -> bool {
+        [&self.as_server, &self.as_client].into_iter().flatten().any(is)
+    }
+
     /// What is wrong with the certificate, for a peer that trusts the CAs in `ca`.
     pub(crate) fn fault(&self, ca: &Path, name: &str) -> TlsFault {
         let is_unfit = |error: &Option<Error>| error.as_ref().is_some_and(tls_error::is_for_another_use);
