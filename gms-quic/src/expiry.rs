@@ -58,21 +58,21 @@ impl Lifetime {
 
     fn sentence(&self, stage: Stage) -> Option<String> {
         let Self { part, file, facts } = self;
-        let (whose, after) = match part {
+        let (whose, effect) = match part {
             TlsPart::Ca => (
                 "the CA certificate",
-                "this member trusts it until it reads its files again or is started again",
+                "members that run go on to trust it, but none starts with it, or takes it when its files are read again",
             ),
             TlsPart::Cert | TlsPart::Key => ("this member's certificate", "new connections fail"),
         };
-        let (verb, after) = match stage {
+        let (verb, then) = match stage {
             Stage::Fresh => return None,
-            Stage::Ending => ("expires", format!("from then on {after}")),
-            Stage::Over => ("expired", after.to_owned()),
+            Stage::Ending => ("expires", "after that "),
+            Stage::Over => ("expired", ""),
         };
         let (subject, at) = (&facts.subject, dates::stamp(facts.until));
         Some(format!(
-            "{whose} {subject:?} in {file} {verb} at {at}, {after}: write new files and have them read again (SIGHUP)"
+            "{whose} {subject:?} in {file} {verb} at {at}; {then}{effect}: write new files and have them read again (SIGHUP)"
         ))
     }
 }

@@ -71,8 +71,9 @@ pub(crate) fn read_token(file: &Path) -> Result<String, Failure> {
 async fn run(args: RunArgs) -> Result<Code, Failure> {
     // Before the first line is printed: whoever reads that may send a signal at once.
     let mut signals = Signals::catch()?;
+    let hangup = catch(SignalKind::hangup())?;
     let http = http::listen(&args.outside)?;
-    let transport = Opened::open(&args).await?;
+    let transport = Opened::open(&args, hangup).await?;
     let mut builder = settings::builder(&args)?;
     let mut trace = None;
     if let Some(file) = &args.outside.trace {
@@ -121,11 +122,7 @@ struct Signals {
 
 impl Signals {
     fn catch() -> Result<Self, Failure> {
-        let failed = |error| {
-            Failure::fault(format!("signals can't be caught ({error}): raise the limits of this process"))
-        };
-        let term = signal(SignalKind::terminate()).map_err(failed)?;
-        Ok(Self { term, int: signal(SignalKind::interrupt()).map_err(failed)? })
+        Ok(Self { term: catch(SignalKind::terminate())?, int: catch(SignalKind::interrupt())? })
     }
 
     async fn next(&mut self) {
@@ -134,6 +131,12 @@ impl Signals {
             _ = self.int.recv() => {}
         }
     }
+}
+
+fn catch(kind: SignalKind) -> Result<Signal, Failure> {
+    signal(kind).map_err(|error| {
+        Failure::fault(format!("signals can't be caught ({error}): raise the limits of this process"))
+    })
 }
 
 /// Passes events on until the member stopped; `None` when a second signal ended it.
