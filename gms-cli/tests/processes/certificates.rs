@@ -39,7 +39,8 @@ fn certificates_are_demanded_looked_at_and_read_again_at_hangup() {
     let seed = members[0].addr.clone();
     let join = ["run", "--bind", "127.0.0.1:0", "--http", "off", "--join", &seed, "--join-timeout", "2s"];
     let (code, said) = outcome(&[&join[..], &QUIC[..]].concat());
-    assert!(code == 3 && said.contains("certificates do not fit"), "{said}");
+    let reason = format!("seed {seed} demands certificates, and this member has none: give it --tls-cert");
+    assert!(code == 3 && said.contains(&reason) && said.contains("certificates do not fit"), "{said}");
 
     certify(dir.path(), dir.path(), "billing");
     let (code, said) = outcome(&[&join[..], &QUIC[..], &tls[..]].concat());

@@ -59,6 +59,8 @@ fn members_of_different_transports_say_so() {
     let join = ["run", "--bind", "127.0.0.1:0", "--http", "off", "--join-timeout", "2s", "--join"];
     for (seed, flags) in [(&udp.addr, &QUIC[..]), (&quic.addr, &[])] {
         let (code, said) = outcome(&[&join[..], &[seed], flags].concat());
-        assert!(code == 3 && said.contains("speaks another transport"), "{said}");
+        let own = flags.last().unwrap_or(&"udp");
+        let reason = format!("seed {seed} speaks another transport than this member ({own}): start it with");
+        assert!(code == 3 && said.contains(&reason), "{said}");
     }
 }
