@@ -92,7 +92,9 @@ impl TlsFiles {
         lifetimes.extend(of_roots);
         self.see_that_key_fits(&chain, &key, provider)?;
         let shown = Shown { chain, roots: Arc::new(roots), name: naming::certificate_name(cluster) };
-        shown.look(provider).map_err(|refusal| own(refusal.fault(&self.ca, &shown.name)))?;
+        if let Some(refusal) = shown.refusal(provider) {
+            return Err(own(refusal.fault(&self.ca, &shown.name)));
+        }
         let secret = key.secret_der().to_vec();
         Ok(Material { chain: shown.chain.clone(), key, shown: Some(shown), secret, notes, lifetimes })
     }

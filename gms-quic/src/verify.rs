@@ -32,20 +32,16 @@ pub(crate) struct Refusal {
 }
 
 impl Shown {
-    /// Sees whether a peer that has the same CAs would accept what this member shows.
-    pub(crate) fn look(&self, provider: &Arc<CryptoProvider>) -> Result<(), Refusal> {
-        self.look_as(&self.roots, provider)
+    /// Why a peer that has the same CAs would refuse what this member shows; `None` where it would not.
+    pub(crate) fn refusal(&self, provider: &Arc<CryptoProvider>) -> Option<Refusal> {
+        self.refusal_by(&self.roots, provider)
     }
 
     /// The same for a peer that has these CAs.
-    fn look_as(&self, roots: &Arc<RootCertStore>, provider: &Arc<CryptoProvider>) -> Result<(), Refusal> {
+    fn refusal_by(&self, roots: &Arc<RootCertStore>, provider: &Arc<CryptoProvider>) -> Option<Refusal> {
         let as_server = self.as_server(Arc::clone(roots), Arc::clone(provider)).err();
         let as_client = self.as_client(Arc::clone(roots), Arc::clone(provider)).err();
-        if as_server.is_none() && as_client.is_none() {
-            Ok(())
-        } else {
-            Err(Refusal { as_server, as_client })
-        }
+        (as_server.is_some() || as_client.is_some()).then_some(Refusal { as_server, as_client })
     }
 
     fn as_server(&self, roots: Arc<RootCertStore>, provider: Arc<CryptoProvider>) -> Result<(), Error> {
@@ -73,7 +69,7 @@ impl Shown {
     /// stand for theirs: those of one cluster are signed by the same CAs.
     pub(crate) fn replaced_by(&self, next: &Self, provider: &Arc<CryptoProvider>) -> Option<String> {
         let is_foreign = |shown: &Self, to: &Self| {
-            let refusal = shown.look_as(&to.roots, provider).err();
+            let refusal = shown.refusal_by(&to.roots, provider);
             refusal.is_some_and(|refusal| refusal.any(tls_error::is_foreign))
         };
         let why = match (is_foreign(self, next), is_foreign(next, self)) {

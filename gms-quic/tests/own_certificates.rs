@@ -1,5 +1,7 @@
 //! What is said at the start of certificates that can't be used: which file, what, and what to do.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+
 mod support;
 
 use std::path::{Path, PathBuf};
