@@ -21,7 +21,7 @@ Examples:
 
 Every flag has an environment variable GMS_NAME; flags win.
 
-Signals: SIGTERM and SIGINT leave the cluster gracefully, a second one ends at once. SIGHUP reads --tls-cert, --tls-key and
+Signals: SIGTERM and SIGINT leave the cluster gracefully, a second one ends at once. SIGHUP reads --tls-cert, --tls-key and \
 --tls-ca again; without them it does nothing, so that a member goes on when its terminal closes.";
 
 /// Arguments of `gms run`.
