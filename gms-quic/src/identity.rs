@@ -89,11 +89,17 @@ impl TlsFiles {
             return Err(own(TlsFault::IsAuthority));
         }
         let (roots, of_roots) = self.authorities(dates::now(), &mut notes)?;
+        let has_authority = of_roots.iter().any(|root| root.facts.is_authority);
         lifetimes.extend(of_roots);
         self.see_that_key_fits(&chain, &key, provider)?;
         let shown = Shown { chain, roots: Arc::new(roots), name: naming::certificate_name(cluster) };
         if let Some(refusal) = shown.refusal(provider) {
-            return Err(own(refusal.fault(&self.ca, &shown.name)));
+            return Err(match refusal.fault(&self.ca, &shown.name) {
+                TlsFault::OtherAuthority { .. } if !has_authority => {
+                    TlsFault::NoAuthority.of(TlsPart::Ca, &self.ca)
+                }
+                fault => own(fault),
+            });
         }
         let secret = key.secret_der().to_vec();
         Ok(Material { chain: shown.chain.clone(), key, shown: Some(shown), secret, notes, lifetimes })
@@ -149,7 +155,8 @@ impl TlsFiles {
 fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     let read = files::read(file).and_then(|pem| match PrivateKeyDer::from_pem_slice(&pem) {
         Ok(key) => Ok(key),
-        Err(pem::Error::NoItemsFound) => Err(TlsFault::NoKey),
+        // What a pass phrase protects is not read as base64 where it is in the older form.
+        Err(pem::Error::NoItemsFound | pem::Error::Base64Decode(_)) => Err(TlsFault::NoKey),
         Err(error) => Err(TlsFault::damaged(&error)),
     });
     read.map_err(|fault| fault.of(TlsPart::Key, file))

@@ -62,6 +62,9 @@ pub enum TlsFault {
     /// It holds no certificate.
     #[error("holds no certificate in PEM form (-----BEGIN CERTIFICATE-----): name the file that does")]
     NoCertificate,
+    /// It holds certificates, none of which is a CA's.
+    #[error("holds no certificate of a CA: name the file with the one that signed the members'")]
+    NoAuthority,
     /// It holds no private key.
     #[error(
         "holds no private key in PEM form, or one that needs a pass phrase: name the file that was made together with the \

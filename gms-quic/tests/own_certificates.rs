@@ -149,6 +149,12 @@ async fn the_file_that_is_wrong_is_named_with_what_is_wrong() {
         wrong(&is(good.ca.clone(), TlsPart::Cert)).await,
         (TlsPart::Cert, good.ca.clone(), TlsFault::IsAuthority)
     );
+    let (culprit, path, fault) = wrong(&is(good.cert.clone(), TlsPart::Ca)).await;
+    assert_eq!((culprit, path, fault), (TlsPart::Ca, good.cert.clone(), TlsFault::NoAuthority));
+    let locked =
+        "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n-----END EC PRIVATE KEY-----\n";
+    let (_, _, fault) = wrong(&is(other("locked", locked), TlsPart::Key)).await;
+    assert_eq!(fault, TlsFault::NoKey);
     let fault = TlsFault::KeyMismatch { cert: good.cert.clone() };
     let key = other("other.key", &member(&ca, valid()).key);
     assert_eq!(wrong(&is(key.clone(), TlsPart::Key)).await, (TlsPart::Key, key, fault));
