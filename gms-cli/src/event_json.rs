@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use gms_core::event::{
-    ContactReport, Event, ExclusionCause, JoinFailure, LinkReport, QuorumReport, Removed, SeedAnswer,
-    StopReason, Subject, ViewChange,
+    ContactReport, Event, ExclusionCause, JoinFailure, LinkReport, QuorumReport, Removed, StopReason,
+    Subject, ViewChange,
 };
 use gms_core::evidence::{Evidence, Reason, Verdict};
 use gms_core::view::View;
@@ -201,7 +201,7 @@ fn stopped(reason: &StopReason) -> Value {
 }
 
 fn join_failed(failure: &JoinFailure) -> Value {
-    let asked = failure.seeds.iter().map(|(addr, answer)| (addr.to_string(), seed_answer(answer)));
+    let asked = failure.seeds.iter().map(|(addr, answer)| (addr.to_string(), answer.to_string()));
     let unresolved = failure.unresolved.iter().map(|seed| (seed.clone(), String::from(UNRESOLVED)));
     let seeds: Vec<Value> =
         asked.chain(unresolved).map(|(seed, answer)| json!({ "seed": seed, "answer": answer })).collect();
@@ -215,18 +215,6 @@ fn join_failed(failure: &JoinFailure) -> Value {
 
 /// What stands for the answer of a seed that could not be asked.
 pub(crate) const UNRESOLVED: &str = "does not resolve";
-
-/// What a seed answered, in words.
-pub(crate) fn seed_answer(answer: &SeedAnswer) -> String {
-    match answer {
-        SeedAnswer::NoAnswer => String::from("no answer"),
-        SeedAnswer::Refused => String::from("refused: nobody listens there"),
-        SeedAnswer::NotInCluster => String::from("in no cluster yet"),
-        SeedAnswer::Coordinator(addr) => format!("named {addr} as coordinator"),
-        SeedAnswer::Misfit(misfit) => misfit.to_string(),
-        SeedAnswer::OtherCluster(name) => format!("belongs to cluster {name:?}"),
-    }
-}
 
 /// A stop reason's name.
 pub(crate) const fn stop_name(reason: &StopReason) -> &'static str {

@@ -1,5 +1,6 @@
 //! What a member tells its application, and the status that it shows on request.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -145,6 +146,26 @@ pub enum SeedAnswer {
     OtherCluster(String),
     /// Somebody is there who can't be talked to.
     Misfit(Misfit),
+}
+
+impl SeedAnswer {
+    /// Whether it stays so until the seed or this member is started with other settings.
+    pub const fn is_misfit(&self) -> bool {
+        matches!(self, Self::OtherCluster(_) | Self::Misfit(_))
+    }
+}
+
+impl fmt::Display for SeedAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAnswer => f.write_str("no answer"),
+            Self::Refused => f.write_str("refused: nobody listens there"),
+            Self::NotInCluster => f.write_str("in no cluster yet"),
+            Self::Coordinator(addr) => write!(f, "named {addr} as coordinator"),
+            Self::OtherCluster(name) => write!(f, "belongs to cluster {name:?}"),
+            Self::Misfit(misfit) => misfit.fmt(f),
+        }
+    }
 }
 
 /// Why a join ended without success.

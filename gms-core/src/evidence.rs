@@ -149,7 +149,8 @@ impl fmt::Display for Finding {
 pub struct VerifierReport {
     /// The verifier.
     pub by: MemberId,
-    /// What it found, or `None` if it did not answer in time.
+    /// What it found, or `None` if it had not answered when the verdict was reached: where that was [`Verdict::Silent`] its
+    /// time was up, otherwise it may have been about to.
     pub finding: Option<Finding>,
 }
 
@@ -200,8 +201,15 @@ impl Evidence {
             self.requests_sent
         ));
         for report in &self.verifiers {
-            let finding = report.finding.map_or_else(|| String::from("no answer"), |f| f.to_string());
-            parts.push(format!("{} looked: {finding}", name_of(&report.by)));
+            let by = name_of(&report.by);
+            parts.push(match (report.finding, self.verdict) {
+                (Some(finding), _) => format!("{by} looked: {finding}"),
+                (None, Verdict::Silent) => format!("{by} was asked to look: did not answer"),
+                // The verdict did not wait for it.
+                (None, Verdict::Gone | Verdict::Alive) => {
+                    format!("{by} was asked to look: had not answered yet")
+                }
+            });
         }
         parts.push(format!("verdict {} after {} ms of silence", self.verdict, self.silent_for.as_millis()));
         if !self.fenced_by.is_empty() {
@@ -209,5 +217,41 @@ impl Evidence {
             parts.push(format!("fenced by {}", names.join(", ")));
         }
         parts.join("; ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::id;
+
+    fn evidence(finding: Option<Finding>, verdict: Verdict) -> Evidence {
+        Evidence {
+            checker: id(1),
+            reason: Reason::Refused,
+            accusations: Vec::new(),
+            more_accusations: 0,
+            silent_for: Duration::from_millis(20),
+            check_took: Duration::from_millis(10),
+            requests_sent: 1,
+            probe: Some(ProbeOutcome::Refused),
+            verifiers: vec![VerifierReport { by: id(2), finding }],
+            verdict,
+            fenced_by: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_verifier_that_was_not_waited_for_differs_from_one_that_did_not_answer_in_time() {
+        let said = |finding, verdict| {
+            let sentence = evidence(finding, verdict).sentence(&|_| "m2".into());
+            sentence.split("; ").find(|part| part.contains("look")).map(str::to_owned)
+        };
+        let looked = said(Some(Finding::Refused), Verdict::Gone);
+        assert_eq!(looked.as_deref(), Some("m2 looked: refused"));
+        let pending = said(None, Verdict::Gone);
+        assert_eq!(pending.as_deref(), Some("m2 was asked to look: had not answered yet"));
+        let silent = said(None, Verdict::Silent);
+        assert_eq!(silent.as_deref(), Some("m2 was asked to look: did not answer"));
     }
 }

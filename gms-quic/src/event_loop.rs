@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 use crate::dial;
 use crate::end::CloseCode;
+use crate::expiry;
 use crate::limits::{CLOSE_MAX, Limits};
 use crate::shared::Shared;
 use crate::socket::SharedSocket;
@@ -49,6 +50,7 @@ pub(crate) fn start(opening: Opening) -> io::Result<Arc<Shared>> {
         limits,
     ));
     runtime.spawn(dial::accept(Arc::clone(&shared), endpoint));
+    runtime.spawn(expiry::watch(Arc::clone(&shared)));
     #[cfg(target_os = "linux")]
     runtime.spawn(crate::errors::read(Arc::clone(&shared), io));
     if let Some(listener) = listener {

@@ -25,12 +25,15 @@
 //! ```
 
 pub mod certs;
+mod dates;
 mod dial;
 mod end;
 mod error;
 #[cfg(target_os = "linux")]
 mod errors;
 mod event_loop;
+mod expiry;
+mod files;
 mod handshakes;
 mod identity;
 mod life;
@@ -44,12 +47,14 @@ mod report;
 mod shared;
 mod socket;
 mod tls;
+mod tls_error;
 mod transport;
 mod verify;
 mod watch;
 
-pub use error::{BindError, TlsError, Whose};
+pub use error::BindError;
 pub use identity::{Identity, TlsFiles};
 pub use limits::{CHECK_BYTES_MAX, Limits};
 pub use naming::certificate_name;
+pub use tls_error::{TlsError, TlsFault, TlsPart};
 pub use transport::{Certificates, QuicBuilder, QuicTransport};

@@ -51,6 +51,8 @@ pub(crate) struct Shared {
     /// IPv4 travels mapped over the socket.
     pub(crate) mapped: bool,
     pub(crate) large_datagrams: AtomicUsize,
+    /// The certificates were replaced.
+    pub(crate) replaced: Notify,
     endpoint: Mutex<Option<Endpoint>>,
     tls: Mutex<Arc<Tls>>,
     peers: Mutex<Peers>,
@@ -84,6 +86,7 @@ impl Shared {
             tcp_watch,
             mapped,
             large_datagrams: AtomicUsize::new(0),
+            replaced: Notify::new(),
             endpoint: Mutex::new(Some(endpoint)),
             tls: Mutex::new(Arc::new(tls)),
             peers: Mutex::default(),
@@ -111,6 +114,7 @@ impl Shared {
             endpoint.set_server_config(Some(tls.server.clone()));
         }
         *lock(&self.tls) = Arc::new(tls);
+        self.replaced.notify_one();
     }
 
     /// Begins a connection to `to`; must be called within the runtime.

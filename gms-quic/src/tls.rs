@@ -8,17 +8,17 @@ use quinn::{ClientConfig, EndpointConfig, IdleTimeout, ServerConfig, TransportCo
 use quinn_proto::HashedConnectionIdGenerator;
 use rustls::client::Resumption;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::ServerName;
 use rustls::version::TLS13;
 
-use crate::error::{TlsError, Whose};
+use crate::expiry::Lifetime;
 use crate::identity::{Identity, Material};
 use crate::limits::{
     BIDI_STREAMS_MAX, CHECK_RTT, CONNECTION_WINDOW, DATAGRAM_BUFFER, LINK_RTT, SEND_WINDOW, STREAM_WINDOW,
     UNI_STREAMS_MAX,
 };
 use crate::naming;
-use crate::verify::{Anyone, MembersOnly};
+use crate::tls_error::TlsError;
+use crate::verify::{Anyone, MembersOnly, Shown};
 
 /// Connections that a stranger can have waiting before they are looked at, and bytes kept for each and for all.
 const WAITING_MAX: usize = 1024;
@@ -36,8 +36,18 @@ pub(crate) struct Tls {
     pub(crate) server: ServerConfig,
     /// The name that certificates of this cluster bear.
     pub(crate) name: String,
-    /// Whether peers must show certificates.
-    pub(crate) is_closed: bool,
+    /// What peers look at; `None` where nobody is asked for certificates.
+    pub(crate) shown: Option<Shown>,
+    /// The certificates whose end is watched.
+    pub(crate) lifetimes: Vec<Lifetime>,
+}
+
+impl Tls {
+    /// What it means for other members that `next` takes its place, where that is trouble.
+    pub(crate) fn replaced_by(&self, next: &Self) -> Option<String> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        self.shown.as_ref()?.replaced_by(next.shown.as_ref()?, &provider)
+    }
 }
 
 /// Keys that a process started again at the same address has, too: by them it knows the connections of the one before,
@@ -68,49 +78,49 @@ impl Keys {
     }
 }
 
-/// Reads and looks at `identity`, and makes of it what quinn needs. `idle` is how long a connection may carry nothing.
+/// Reads and looks at `identity`, says in the log what is questionable, and makes of it what quinn needs. `idle` is how long a connection may carry nothing.
 pub(crate) fn prepare(identity: &Identity, cluster: &str, idle: Duration) -> Result<(Tls, Keys), TlsError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let material = identity.load(cluster, &provider)?;
+    for note in &material.notes {
+        tracing::warn!(target: "gms::quic", "{note}");
+    }
     let keys = Keys::of(&material);
     let name = naming::certificate_name(cluster);
-    let failed = |error: &rustls::Error| TlsError::of(error, Whose::Own, &name);
-    let server = server_config(&material, cluster, &name, &provider).map_err(|error| failed(&error))?;
-    let client = |protocol: Vec<u8>| client_config(&material, protocol, &provider);
-    let link = client(naming::link_protocol(cluster)).map_err(|error| failed(&error))?;
-    let check = client(naming::check_protocol(cluster)).map_err(|error| failed(&error))?;
-    let mut server = ServerConfig::with_crypto(Arc::new(initial(QuicServerConfig::try_from(server))?));
+    let server = library(server_config(&material, cluster, &provider))?;
+    let client = |protocol: Vec<u8>| library(client_config(&material, protocol, &provider));
+    let link = client(naming::link_protocol(cluster))?;
+    let check = client(naming::check_protocol(cluster))?;
+    let mut server = ServerConfig::with_crypto(Arc::new(library(QuicServerConfig::try_from(server))?));
     server
         .transport_config(Arc::new(transport(idle, LINK_RTT)))
         .migration(false)
         .max_incoming(WAITING_MAX)
         .incoming_buffer_size(WAITING_BYTES)
         .incoming_buffer_size_total(WAITING_BYTES_ALL);
-    let mut link = ClientConfig::new(Arc::new(initial(QuicClientConfig::try_from(link))?));
+    let mut link = ClientConfig::new(Arc::new(library(QuicClientConfig::try_from(link))?));
     link.transport_config(Arc::new(transport(idle, LINK_RTT)));
-    let mut check = ClientConfig::new(Arc::new(initial(QuicClientConfig::try_from(check))?));
+    let mut check = ClientConfig::new(Arc::new(library(QuicClientConfig::try_from(check))?));
     check.transport_config(Arc::new(transport(idle, CHECK_RTT)));
-    Ok((Tls { link, check, server, is_closed: material.roots.is_some(), name }, keys))
+    Ok((Tls { link, check, server, name, shown: material.shown, lifetimes: material.lifetimes }, keys))
 }
 
-fn initial<T, E: std::fmt::Display>(made: Result<T, E>) -> Result<T, TlsError> {
-    made.map_err(|error| TlsError::Unusable { whose: Whose::Own, reason: error.to_string() })
+fn library<T, E: std::fmt::Display>(made: Result<T, E>) -> Result<T, TlsError> {
+    made.map_err(|error| TlsError::Library(error.to_string()))
 }
 
 //= docs/protocol.md#wr-6
 fn server_config(
     material: &Material,
     cluster: &str,
-    name: &str,
     provider: &Arc<CryptoProvider>,
 ) -> Result<rustls::ServerConfig, rustls::Error> {
     let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(provider))
         .with_protocol_versions(&[&TLS13])?;
-    let builder = match &material.roots {
-        Some(roots) => {
-            let name = ServerName::try_from(name.to_owned())
-                .map_err(|error| rustls::Error::General(error.to_string()))?;
-            let members = MembersOnly::new(Arc::clone(roots), Arc::clone(provider), name)?;
+    let builder = match &material.shown {
+        Some(shown) => {
+            let members =
+                MembersOnly::new(Arc::clone(&shown.roots), Arc::clone(provider), shown.server_name()?)?;
             builder.with_client_cert_verifier(Arc::new(members))
         }
         None => builder.with_no_client_auth(),
@@ -130,9 +140,9 @@ fn client_config(
 ) -> Result<rustls::ClientConfig, rustls::Error> {
     let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(provider))
         .with_protocol_versions(&[&TLS13])?;
-    let mut config = match &material.roots {
-        Some(roots) => builder
-            .with_root_certificates(Arc::clone(roots))
+    let mut config = match &material.shown {
+        Some(shown) => builder
+            .with_root_certificates(Arc::clone(&shown.roots))
             .with_client_auth_cert(material.chain.clone(), material.key.clone_key())?,
         None => builder
             .dangerous()

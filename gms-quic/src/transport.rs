@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::error::{BindError, TlsError};
+use crate::error::BindError;
 use crate::event_loop::{self, Opening};
 use crate::identity::Identity;
 use crate::limits::{CHECK_BYTES_MAX, Limits};
@@ -24,6 +24,7 @@ use crate::outbox::Queued;
 use crate::probe;
 use crate::shared::Shared;
 use crate::tls;
+use crate::tls_error::TlsError;
 use crate::watch;
 
 /// How long a connection may carry nothing, in member timeouts, and at least: so long that the protocol has decided
@@ -122,7 +123,7 @@ impl QuicBuilder {
         let (tls, keys) = tls::prepare(&self.identity, &self.cluster, idle)?;
         let is_in_use = |error: &BindError| matches!(error, BindError::InUse { .. });
         let (socket, listener, bound) = patiently(|| self.bind_both(addr), is_in_use).await?;
-        if !tls.is_closed {
+        if tls.shown.is_none() {
             tracing::warn!(
                 target: "gms::quic",
                 addr = %bound,
@@ -202,13 +203,17 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Reads the files again; connections made from here on use what they hold. Those that are there go on.
+    /// Reads the files again; connections made from here on use what they hold. Those that are there go on. Certificates of
+    /// another CA than before are taken with a warning in the log.
     ///
     /// # Errors
     ///
     /// [`TlsError`]; the certificates in use stay.
     pub fn reload(&self) -> Result<(), TlsError> {
         let (tls, _) = tls::prepare(&self.identity, &self.cluster, self.idle)?;
+        if let Some(trouble) = self.shared.tls().replaced_by(&tls) {
+            tracing::warn!(target: "gms::quic", "{trouble}");
+        }
         self.shared.replace_tls(tls);
         Ok(())
     }

@@ -6,20 +6,8 @@ use std::time::Duration;
 
 use gms_core::input::{Misfit, SendFailure};
 use gms_core::transport::{ProbeReply, Transport};
-use gms_quic::certs::{self, Validity};
-use gms_quic::{BindError, Identity, QuicTransport, TlsError, Whose};
+use gms_quic::{QuicTransport, TlsError, TlsFault, TlsPart, certs};
 use support::*;
-
-const DAY: Duration = Duration::from_secs(86_400);
-
-async fn bind(files: gms_quic::TlsFiles) -> Result<QuicTransport, TlsError> {
-    let builder = QuicTransport::builder(CLUSTER).identity(Identity::Files(files));
-    match builder.bind("127.0.0.1:0").await {
-        Ok(transport) => Ok(transport),
-        Err(BindError::Tls(error)) => Err(error),
-        Err(other) => panic!("{other}"),
-    }
-}
 
 /// Shows that neither side gets anything to the other.
 async fn are_strangers(one: &QuicTransport, two: &QuicTransport) {
@@ -89,7 +77,8 @@ async fn a_shared_ca_lets_no_certificate_of_another_cluster_in() {
     let files = write(dir.path(), &billing, &ca);
     let name = gms_quic::certificate_name(CLUSTER);
     let error = bind(files.clone()).await.unwrap_err();
-    assert_eq!(error, TlsError::OtherName { whose: Whose::Own, name });
+    let (part, file) = (TlsPart::Cert, files.cert.clone());
+    assert_eq!(error, TlsError::File { part, file, fault: TlsFault::OtherName { name } });
     let two = open_certified(dir.path(), &ca, "billing", "billing").await;
     are_strangers(&one, &two).await;
     let forged = raw_client(Some(&files), &ca.cert);
@@ -118,27 +107,6 @@ async fn without_a_certificate_nobody_joins_those_who_have_them() {
 
 //= docs/protocol.md#wr-6
 #[tokio::test]
-async fn what_is_wrong_with_ones_own_certificate_is_said_at_the_start() {
-    let (dir, ca) = (tempfile::tempdir().unwrap(), authority());
-    let whose = Whose::Own;
-    let member = |validity| certs::member(&ca, CLUSTER, "m", validity).unwrap();
-    let expired = write(dir.path(), &member(Validity::ended(DAY, DAY)), &ca);
-    assert_eq!(bind(expired).await.unwrap_err(), TlsError::Expired { whose });
-    let early = write(dir.path(), &member(Validity::begins_in(DAY, DAY)), &ca);
-    assert_eq!(bind(early).await.unwrap_err(), TlsError::NotYetValid { whose });
-    let other_ca = write(dir.path(), &member(valid()), &authority());
-    assert_eq!(bind(other_ca).await.unwrap_err(), TlsError::OtherAuthority { whose });
-    let mut mixed = member(valid());
-    mixed.key = member(valid()).key;
-    assert_eq!(bind(write(dir.path(), &mixed, &ca)).await.unwrap_err(), TlsError::KeyMismatch);
-    let mut missing = write(dir.path(), &member(valid()), &ca);
-    missing.cert = dir.path().join("nowhere.pem");
-    let error = bind(missing).await.unwrap_err();
-    assert!(error.to_string().contains("nowhere.pem can't be used"), "{error}");
-}
-
-//= docs/protocol.md#wr-6
-#[tokio::test]
 async fn certificates_are_replaced_without_breaking_a_connection() {
     let (dir, other_dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (ca, next_ca) = (authority(), authority());
@@ -147,9 +115,9 @@ async fn certificates_are_replaced_without_breaking_a_connection() {
     works_with(&one, &two).await;
     let connections = two.stats().connections_accepted;
     let bad = certs::member(&next_ca, CLUSTER, "m", valid()).unwrap();
-    write(dir.path(), &bad, &ca);
-    let whose = Whose::Own;
-    assert_eq!(one.certificates().reload(), Err(TlsError::OtherAuthority { whose }));
+    let files = write(dir.path(), &bad, &ca);
+    let (part, fault) = (TlsPart::Cert, TlsFault::OtherAuthority { ca: files.ca });
+    assert_eq!(one.certificates().reload(), Err(TlsError::File { part, file: files.cert, fault }));
     write(dir.path(), &bad, &next_ca);
     assert_eq!(one.certificates().reload(), Ok(()));
     in_time(one.send_frame(to(&two), "still here".into(), LONG)).await.unwrap();

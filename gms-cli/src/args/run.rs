@@ -19,7 +19,10 @@ Examples:
   gms run --bind 127.0.0.1:0 --http 127.0.0.1:0 --member-timeout 1s --json
   gms run --on-event /usr/local/bin/page-me --trace trace.jsonl
 
-Every flag has an environment variable GMS_NAME; flags win.";
+Every flag has an environment variable GMS_NAME; flags win.
+
+Signals: SIGTERM and SIGINT leave the cluster gracefully, a second one ends at once. SIGHUP reads --tls-cert, --tls-key and \
+--tls-ca again; without them it does nothing, so that a member goes on when its terminal closes.";
 
 /// Arguments of `gms run`.
 #[derive(Args, Clone, Debug)]

@@ -2,6 +2,7 @@
 
 mod handle;
 mod http;
+mod join;
 mod logging;
 mod on_event;
 mod parent;
@@ -12,12 +13,11 @@ mod transport;
 use std::path::Path;
 use std::time::Duration;
 
-use gms_core::event::{JoinFailure, SeedAnswer, StopReason};
+use gms_core::event::StopReason;
 use gms_core::runtime::{EventStream, Gms};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::RunArgs;
-use crate::event_json::{UNRESOLVED, seed_answer};
 use crate::exit::{Code, Failure};
 use crate::sink::LineSink;
 use crate::trace::JsonTrace;
@@ -71,8 +71,9 @@ pub(crate) fn read_token(file: &Path) -> Result<String, Failure> {
 async fn run(args: RunArgs) -> Result<Code, Failure> {
     // Before the first line is printed: whoever reads that may send a signal at once.
     let mut signals = Signals::catch()?;
+    let hangup = catch(SignalKind::hangup())?;
     let http = http::listen(&args.outside)?;
-    let transport = Opened::open(&args).await?;
+    let transport = Opened::open(&args, hangup).await?;
     let mut builder = settings::builder(&args)?;
     let mut trace = None;
     if let Some(file) = &args.outside.trace {
@@ -121,11 +122,7 @@ struct Signals {
 
 impl Signals {
     fn catch() -> Result<Self, Failure> {
-        let failed = |error| {
-            Failure::fault(format!("signals can't be caught ({error}): raise the limits of this process"))
-        };
-        let term = signal(SignalKind::terminate()).map_err(failed)?;
-        Ok(Self { term, int: signal(SignalKind::interrupt()).map_err(failed)? })
+        Ok(Self { term: catch(SignalKind::terminate())?, int: catch(SignalKind::interrupt())? })
     }
 
     async fn next(&mut self) {
@@ -134,6 +131,12 @@ impl Signals {
             _ = self.int.recv() => {}
         }
     }
+}
+
+fn catch(kind: SignalKind) -> Result<Signal, Failure> {
+    signal(kind).map_err(|error| {
+        Failure::fault(format!("signals can't be caught ({error}): raise the limits of this process"))
+    })
 }
 
 /// Passes events on until the member stopped; `None` when a second signal ended it.
@@ -180,7 +183,7 @@ fn end(args: &RunArgs, reason: &StopReason) -> Result<Code, Failure> {
             "left without an answer: no view without this member was decided in time, so the others remove it as silent; \
              a longer --leave-timeout waits longer",
         ),
-        StopReason::JoinFailed(why) => Err(not_joined(args, why)),
+        StopReason::JoinFailed(why) => Err(join::failure(args, why)),
         StopReason::Excluded => failure(
             Code::Excluded,
             "excluded from the cluster, and told not to join again: start it anew, or run it without --no-rejoin",
@@ -193,40 +196,4 @@ fn end(args: &RunArgs, reason: &StopReason) -> Result<Code, Failure> {
         StopReason::Aborted => failure(Code::Fault, "told to stop at once: the others find this member gone"),
         other => failure(Code::Fault, &format!("stopped: {other:?}; look at the log")),
     }
-}
-
-fn not_joined(args: &RunArgs, why: &JoinFailure) -> Failure {
-    let cluster = &args.cluster;
-    // Tenths say enough.
-    let tried = Duration::from_millis(crate::event_json::whole_millis(why.tried_for) / 100 * 100);
-    let mut sentence = match &why.refusal {
-        Some(refusal) => format!("could not join cluster {cluster:?}: {refusal}"),
-        None => format!("could not join cluster {cluster:?} in {tried:?}: {}", what_lacks(args, why)),
-    };
-    for (seed, answer) in &why.seeds {
-        sentence.push_str(&format!("\n  seed {seed}: {}", seed_answer(answer)));
-    }
-    for seed in &why.unresolved {
-        sentence.push_str(&format!("\n  seed {seed}: {UNRESOLVED}"));
-    }
-    Failure { code: Code::NotJoined, sentence }
-}
-
-/// What keeps a joiner that nobody refused from getting in, and what to do about it.
-fn what_lacks(args: &RunArgs, why: &JoinFailure) -> String {
-    let count = |answer: &SeedAnswer| why.seeds.iter().filter(|(_, given)| given == answer).count();
-    let waiting = count(&SeedAnswer::NotInCluster);
-    let silent = count(&SeedAnswer::NoAnswer) + count(&SeedAnswer::Refused);
-    let listed = why.seeds.len() + why.unresolved.len();
-    let is_known = args.member.expect.is_some() || !args.join.iter().any(|seed| seed.starts_with("dns:"));
-    let total = args.member.expect.map_or(listed, usize::from).max(listed);
-    let needed = total / 2 + 1;
-    if is_known && total > 1 && waiting + silent == why.seeds.len() && waiting < needed {
-        let answers = if waiting == 1 { "answers" } else { "answer" };
-        return format!(
-            "{waiting} of {total} seeds {answers}, and {needed} are needed to found a cluster: start members at more of \
-             the seeds, or correct --join"
-        );
-    }
-    String::from("start a member at one of the seeds, or correct --join")
 }

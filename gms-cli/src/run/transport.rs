@@ -1,9 +1,9 @@
 //! What carries the messages: opened as the flags say, handed to the member, given new certificates at SIGHUP.
 
 use gms_core::runtime::{Builder, EventStream, Gms, StartError};
-use gms_quic::{Certificates, Identity, QuicTransport, TlsFiles};
+use gms_quic::{BindError, Certificates, Identity, QuicTransport, TlsError, TlsFiles, TlsPart};
 use gms_udp::UdpTransport;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::Signal;
 
 use crate::args::{QuicWatch, RunArgs, TransportName};
 use crate::exit::Failure;
@@ -18,11 +18,13 @@ pub(super) enum Opened {
 
 impl Opened {
     /// Opens what the flags name.
-    pub(super) async fn open(args: &RunArgs) -> Result<Self, Failure> {
+    pub(super) async fn open(args: &RunArgs, hangup: Signal) -> Result<Self, Failure> {
         let bind = args.bind.to_string();
         match args.transport {
             TransportName::Udp => {
-                UdpTransport::bind(&bind).await.map(Self::Udp).map_err(|error| fault("--bind", &error))
+                let bound = UdpTransport::bind(&bind).await.map_err(|error| fault("--bind", &error))?;
+                reload_at(hangup, None);
+                Ok(Self::Udp(bound))
             }
             TransportName::Quic => {
                 let mut builder = QuicTransport::builder(&args.cluster)
@@ -33,12 +35,11 @@ impl Opened {
                 }
                 match builder.bind(&bind).await {
                     Ok(transport) => {
-                        reload_at_hangup(args, transport.certificates())?;
+                        let is_closed = args.quic.tls_cert.is_some();
+                        reload_at(hangup, is_closed.then(|| transport.certificates()));
                         Ok(Self::Quic(transport))
                     }
-                    Err(gms_quic::BindError::Tls(error)) => {
-                        Err(Failure::usage(format!("--tls-cert: {error}")))
-                    }
+                    Err(BindError::Tls(error)) => Err(Failure::usage(unfit(&error))),
                     Err(error) => Err(fault("--bind", &error)),
                 }
             }
@@ -58,6 +59,17 @@ fn fault(flag: &str, error: &dyn std::fmt::Display) -> Failure {
     Failure::fault(format!("{flag}: {error}"))
 }
 
+/// What is wrong with certificates, under the name of the flag that named the culprit.
+fn unfit(error: &TlsError) -> String {
+    let TlsError::File { part, file, fault } = error else { return error.to_string() };
+    let flag = match part {
+        TlsPart::Cert => "--tls-cert",
+        TlsPart::Key => "--tls-key",
+        TlsPart::Ca => "--tls-ca",
+    };
+    format!("{flag} {}: {fault}", file.display())
+}
+
 fn identity(args: &RunArgs) -> Identity {
     match (&args.quic.tls_cert, &args.quic.tls_key, &args.quic.tls_ca) {
         (Some(cert), Some(key), Some(ca)) => {
@@ -67,23 +79,17 @@ fn identity(args: &RunArgs) -> Identity {
     }
 }
 
-/// Reads the certificates again at each SIGHUP. Without certificates the signal does what it does to any program.
-fn reload_at_hangup(args: &RunArgs, certificates: Certificates) -> Result<(), Failure> {
-    if args.quic.tls_cert.is_none() {
-        return Ok(());
-    }
-    let mut hangup = signal(SignalKind::hangup()).map_err(|error| {
-        Failure::fault(format!("signals can't be caught ({error}): raise the limits of this process"))
-    })?;
+/// Reads the certificates again at each SIGHUP, or says that there are none.
+fn reload_at(mut hangup: Signal, certificates: Option<Certificates>) {
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
-            match certificates.reload() {
-                Ok(()) => {
+            match certificates.as_ref().map(Certificates::reload) {
+                None => tracing::info!("SIGHUP: there are no certificates to read again; the member goes on"),
+                Some(Ok(())) => {
                     tracing::info!("certificates were read again; connections made from here on use them")
                 }
-                Err(error) => tracing::error!(%error, "the certificates in use stay"),
+                Some(Err(error)) => tracing::error!("{}; the certificates in use stay", unfit(&error)),
             }
         }
     });
-    Ok(())
 }

@@ -146,7 +146,23 @@ fn a_joiner_of_another_cluster_or_timing_is_told_both_values() {
         "500ms",
     ]);
     assert_eq!(code, 3, "{said}");
-    assert!(said.contains("default"), "{said}");
+    let (first, _) = said.split_once('\n').unwrap();
+    let advice =
+        "belongs to cluster \"default\": start this member with --cluster \"default\", or correct --join";
+    assert!(first.contains(&format!("seed {seed}: {advice}")), "{said}");
+}
+
+#[test]
+fn a_seed_that_does_not_fit_is_told_of_long_before_the_join_timeout() {
+    let members = cluster(1);
+    let seed = &members[0].addr;
+    let flags = ["--cluster", "other", "--join-timeout", "10m"];
+    let mut joiner = Member::start_at("x", "127.0.0.1:0", &[seed], &flags);
+    let said = joiner.wait_log("seed_does_not_fit");
+    let expected =
+        format!("seed {seed}: belongs to cluster \"default\"; it is asked again until the join timeout");
+    assert!(said.contains("WARN") && said.contains(&expected), "{said}");
+    assert!(joiner.is_running());
 }
 
 #[test]

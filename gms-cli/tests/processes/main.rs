@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 mod bad_input;
+mod certificates;
 mod clients;
 mod cluster;
 mod demo;

@@ -159,13 +159,21 @@ impl Member {
 
     /// Waits for a line of its log that contains `text`.
     pub(crate) fn wait_log(&self, text: &str) -> String {
+        self.wait_log_until(text).pop().unwrap()
+    }
+
+    /// The same, with all lines before it that were not waited for yet.
+    pub(crate) fn wait_log_until(&self, text: &str) -> Vec<String> {
         let deadline = Instant::now() + DEADLINE;
+        let mut lines = Vec::new();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.log.recv_timeout(left) {
-                Ok(line) if line.contains(text) => return line,
-                Ok(_) => {}
+                Ok(line) => lines.push(line),
                 Err(error) => panic!("{}: {error} while waiting for {text}", self.name),
+            }
+            if lines.last().is_some_and(|line| line.contains(text)) {
+                return lines;
             }
         }
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use crate::config::{Config, Timing, TimingOverrides};
-use crate::event::JoinFailure;
+use crate::event::{JoinFailure, SeedAnswer};
 use crate::input::{ReplyHandle, SendFailure};
 use crate::member::{ClusterId, Member, MemberId, ShortId};
 use crate::message::{ClusterInfo, DatagramBody, FrameBody, JoinRefusal};
@@ -133,6 +133,11 @@ impl Joining {
     /// How it ended, told once.
     pub(crate) const fn outcome(&mut self) -> Option<JoinOutcome> {
         self.outcome.take()
+    }
+
+    /// Seeds through which this process can't join as it is set up.
+    pub(crate) fn misfits(&self) -> impl Iterator<Item = (SocketAddr, &SeedAnswer)> {
+        self.seeds.misfits()
     }
 
     /// When to call [`Joining::handle_timeout`].

@@ -239,6 +239,11 @@ impl Seeds {
         }
     }
 
+    /// Seeds whose last answer was that they do not fit this process, and that answer.
+    pub(super) fn misfits(&self) -> impl Iterator<Item = (SocketAddr, &SeedAnswer)> {
+        self.list.iter().filter(|s| s.answer.is_misfit()).map(|s| (s.addr, &s.answer))
+    }
+
     /// Each seed and what it last answered.
     pub(super) fn answers(&self) -> Vec<(SocketAddr, SeedAnswer)> {
         self.list.iter().map(|s| (s.addr, s.answer.clone())).collect()

@@ -2,6 +2,7 @@
 
 mod in_view;
 mod outgoing;
+mod seeds;
 mod sharing;
 
 use std::collections::VecDeque;

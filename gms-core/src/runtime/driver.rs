@@ -6,6 +6,7 @@
 mod life;
 mod outcome;
 mod requests;
+mod seeds;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -69,6 +70,8 @@ pub(super) struct Driver {
     /// What the node was last told.
     seeds: Vec<SocketAddr>,
     seeds_changed: bool,
+    /// Those of which it was said that they do not fit.
+    misfits: Vec<SocketAddr>,
     /// Whether those who wait for it know that the member is in a view.
     joined: bool,
     /// Set when the member has stopped for good.
@@ -114,6 +117,7 @@ impl Driver {
             outputs: Vec::new(),
             seeds: Vec::new(),
             seeds_changed: true,
+            misfits: Vec::new(),
             joined: false,
             ended: None,
             finished: false,
@@ -151,6 +155,7 @@ impl Driver {
             self.node.handle_timeout(now);
             self.collect();
         }
+        self.tell_misfits();
         self.publish();
         self.carry_out(now).await
     }
@@ -287,18 +292,6 @@ impl Driver {
         self.reports = reports;
     }
 
-    fn take_seeds(&mut self, now: Timestamp) {
-        if !self.seeds_changed {
-            return;
-        }
-        self.seeds_changed = false;
-        let seeds = self.life.with_way_back(self.resolver.addresses());
-        if !seeds.is_empty() && seeds != self.seeds {
-            self.seeds.clone_from(&seeds);
-            self.hand_over(now, Input::Command(Command::Seeds(seeds)));
-        }
-    }
-
     /// The driver's own deadlines.
     fn look_after(&mut self, now: Timestamp) {
         if let Some(sick) = self.watch.look(now) {
@@ -326,6 +319,7 @@ impl Driver {
         self.me = me;
         self.node = node;
         self.resolver.again();
+        self.misfits.clear();
         if self.watch.is_sick() {
             self.hand_over(now, Input::Command(Command::SetSick(true)));
         }

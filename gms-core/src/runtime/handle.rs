@@ -232,7 +232,7 @@ impl Gms {
 
 pub(super) fn explain(failure: &JoinFailure) -> String {
     let refusal = failure.refusal.as_ref().map(|refusal| format!("refused, {refusal}"));
-    let answers = failure.seeds.iter().map(|(seed, answer)| format!("{seed} {answer:?}"));
+    let answers = failure.seeds.iter().map(|(seed, answer)| format!("{seed} {answer}"));
     let unresolved = failure.unresolved.iter().map(|seed| format!("{seed} does not resolve"));
     refusal.into_iter().chain(answers).chain(unresolved).collect::<Vec<_>>().join("; ")
 }

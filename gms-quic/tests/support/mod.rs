@@ -12,7 +12,7 @@ pub use gms_conformance::tools::{
 };
 use gms_core::transport::{Incoming, ProbeReply, Transport};
 use gms_quic::certs::{self, Pem, Validity};
-use gms_quic::{Identity, Limits, QuicTransport, TlsFiles};
+use gms_quic::{BindError, Identity, Limits, QuicTransport, TlsError, TlsFiles};
 
 /// The cluster of all tests.
 pub const CLUSTER: &str = "orders";
@@ -99,6 +99,16 @@ pub async fn open_certified(dir: &Path, ca: &Pem, cluster: &str, named: &str) ->
     let member = certs::member(ca, named, "m", valid()).unwrap();
     let identity = Identity::Files(write(dir, &member, ca));
     QuicTransport::builder(cluster).identity(identity).bind("127.0.0.1:0").await.unwrap()
+}
+
+/// A transport of the tests' cluster with these files, or what is wrong with them.
+pub async fn bind(files: TlsFiles) -> Result<QuicTransport, TlsError> {
+    let builder = QuicTransport::builder(CLUSTER).identity(Identity::Files(files));
+    match builder.bind("127.0.0.1:0").await {
+        Ok(transport) => Ok(transport),
+        Err(BindError::Tls(error)) => Err(error),
+        Err(other) => panic!("{other}"),
+    }
 }
 
 /// A server of QUIC that says it speaks `protocol`, with a certificate of its own making.

@@ -293,7 +293,10 @@ fn a_seed_that_speaks_another_transport_is_named_as_such() {
     let (next, _) = joining.poll_timeout().unwrap();
     joining.handle_timeout(next, &mut out);
     let misfit = Misfit::Transport;
+    assert_eq!(joining.misfits().count(), 0);
     joining.handle_frame_failed(at(70), FrameToken(1), SendFailure::Misfit(misfit), &mut out);
+    // Long before the join timeout.
+    assert_eq!(joining.misfits().collect::<Vec<_>>(), [(addr(0), &SeedAnswer::Misfit(misfit))]);
     joining.handle_timeout(at(24_000), &mut out);
     let Some(JoinOutcome::Failed(failure)) = joining.outcome() else { panic!("not over") };
     assert_eq!(failure.seeds, [(addr(0), SeedAnswer::Misfit(misfit))]);
@@ -312,6 +315,8 @@ fn the_join_timeout_ends_with_what_each_seed_answered() {
     // Tokens go up by seed: the third seed's question on a stream is refused.
     joining.handle_frame_failed(at(70), FrameToken(3), SendFailure::Refused, &mut out);
     joining.handle_frame_failed(at(70), FrameToken(1), SendFailure::TimedOut, &mut out);
+    let misfits: Vec<_> = joining.misfits().map(|(seed, answer)| (seed, answer.to_string())).collect();
+    assert_eq!(misfits, [(addr(1), "belongs to cluster \"billing\"".into())]);
     joining.handle_timeout(at(24_000), &mut out);
     let failure = JoinFailure {
         refusal: None,
