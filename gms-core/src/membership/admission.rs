@@ -195,9 +195,14 @@ impl Admission {
         if scene.isolated || is_held {
             return found;
         }
-        // Joiners of earlier changes that were not heard since weigh against new ones: they may be dead already.
+        // Joiners of earlier changes that were not heard since weigh against new ones: they may be dead already. What is
+        // flagged is no contact, but a sick or isolated member that sends it lives and votes.
         let total = scene.view.weight();
-        let is_heard = |id: &MemberId| scene.contacts.get(id).is_some_and(|r| r.contact_unmoved().is_some());
+        let span = scene.timing().removal_silence();
+        let is_heard = |id: &MemberId| {
+            let record = scene.contacts.get(id);
+            record.is_some_and(|r| r.contact_unmoved().is_some() || r.is_heard(scene.now, span))
+        };
         let heard = quorum::weight_of(scene.view, |id| scene.is_me(id) || is_heard(id));
         let mut weight_left = heard.saturating_sub(total - heard);
         for candidate in self.queue.iter().filter(|c| c.is_proved(scene)) {

@@ -117,6 +117,10 @@ impl Proposer {
                 }
                 self.resend(scene, acting, out);
             }
+            // What was found is as old as the ballot in which it was accepted, and gains nothing by waiting.
+            //= docs/protocol.md#vw-1
+            Stage::Promised { value: None, .. }
+                if self.collect_until.is_some_and(|until| until > scene.now) => {}
             Stage::Promised { ballot, value } => {
                 let ballot = *ballot;
                 let found = value.clone().map_or_else(plan, Plan::Ready);
@@ -185,6 +189,7 @@ impl Proposer {
                 if *higher > ballot {
                     self.stage = Stage::Idle;
                     self.retry_at = None;
+                    self.collect_until = None;
                     let step = scene.timing().retry_interval();
                     let longest = step.as_nanos().min(u128::from(u64::MAX)) as u64;
                     // The one earlier in office comes back sooner, so that two of them do not chase each other.
@@ -205,7 +210,9 @@ impl Proposer {
     /// When to go on.
     pub(crate) fn poll_timeout(&self, now: Timestamp) -> Option<Timestamp> {
         let back_off = (self.back_off_until > now).then_some(self.back_off_until);
-        let window = self.collect_until.filter(|until| *until > now);
+        // While promises are missing the end of the window changes nothing.
+        let collects = !matches!(self.stage, Stage::Promising { .. });
+        let window = self.collect_until.filter(|until| collects && *until > now);
         let wait = self.wait_until.filter(|until| *until > now);
         [window, wait, self.retry_at, back_off].into_iter().flatten().min()
     }
@@ -289,7 +296,8 @@ impl Proposer {
             ballot.round = round;
         }
         self.highest = Some(ballot);
-        self.collect_until = None;
+        // Promises may come faster than the signs of those who died at the same moment.
+        self.collect_until = Some(scene.now + scene.timing().batch_window);
         self.wait_until = None;
         self.busy_since.get_or_insert(scene.now);
         self.stage = Stage::Promising { ballot, promised: BTreeMap::new() };

@@ -1,4 +1,5 @@
-//! No member is removed for silence that a majority has heard all the time (p-3).
+//! No member is removed for silence that a majority has heard all the time (p-3), nor, where hubs speak for all, one that a
+//! hub of the majority has heard as well (lv-3): of the others it need not be heard for R.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use gms_core::member::ClusterTag;
 use gms_core::message::FrameBody;
 use gms_core::runtime::StepKind;
 use gms_core::view::ViewId;
-use gms_core::{Event, MemberId, Timestamp, View, quorum};
+use gms_core::{Event, Member, MemberId, Timestamp, View, hubs, quorum};
 
 use crate::world::{Look, Observer};
 
@@ -40,8 +41,10 @@ impl HealthyStay {
                 let since = hearer.and_then(|by| look.truth.heard_steadily_since(by, process, look.now));
                 since.is_some_and(|since| since <= steady_from)
             };
+            let stays_in_hearing = |hub: &Member| change.view.contains(&hub.id) && heard(&hub.id);
+            let by_hubs = !hubs::borrows(base, &subject) || hubs::first_in_office(base).any(stays_in_hearing);
             let weight = quorum::weight_of(base, heard);
-            if quorum::is_majority(weight, base.weight()) {
+            if by_hubs && quorum::is_majority(weight, base.weight()) {
                 let (name, number, whole) = (&removed.member.name, change.view.id(), base.weight());
                 return Err(format!(
                     "{name} is out of view {number} for silence; members weighing {weight} of {whole} have heard it \

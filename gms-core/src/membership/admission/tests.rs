@@ -459,6 +459,21 @@ fn the_weight_that_joins_stays_below_the_weight_that_was_heard() {
 }
 
 #[test]
+fn a_sick_member_that_is_heard_counts_for_who_joins() {
+    let mut world = World::new(view_of_weights(&[10, 15]));
+    let view = world.view.clone();
+    world.contacts = Contacts::default();
+    world.contacts.install(&view, at(0));
+    world.proved(1, &member(9), ProbeOutcome::Ok);
+    assert_eq!(world.joiners(2), []);
+    let mut head = crate::testing::head(1, 0, &view, 1);
+    head.flags.sick = true;
+    world.contacts.handle_datagram(1, &head, Answers::Nothing, at(2));
+    assert_eq!(world.joiners(3), [id(9)]);
+    assert_eq!(world.joiners(1_253), [], "nothing was heard of it for longer than R");
+}
+
+#[test]
 fn one_joiner_always_fits_into_a_view_of_one() {
     let mut world = World::new(view_of_weights(&[0]));
     let mut heavy = member(9);

@@ -124,7 +124,7 @@ fn more_than_half_of_the_weight_decides_and_one_vote_counts_once() {
 fn a_successor_asks_for_promises_and_names_its_verdicts() {
     let mut desk = Desk::successor();
     let asked = promise(&desk.stand.view, Ballot { round: 1, place: 1 }, &[(id(0), Verdict::Silent)]);
-    assert_eq!(desk.sends(100), to_each(&[0, 1, 2], &asked), "without a batch window");
+    assert_eq!(desk.sends(100), to_each(&[0, 1, 2], &asked), "it collects meanwhile");
     assert_eq!(desk.proposer.poll_timeout(at(100)), Some(at(300)));
     desk.proposer.handle_promised(id(2), Ballot { round: 1, place: 1 }, None);
     assert_eq!(desk.sends(300), to_each(&[0, 1], &asked));
@@ -152,7 +152,21 @@ fn where_nobody_accepted_anything_the_proposer_is_free() {
     desk.proposer.handle_promised(id(2), ballot, None);
     desk.proposer.handle_promised(id(1), ballot, None);
     let change = leave(&desk.stand.view, &[2]);
-    assert_eq!(desk.sends(102), to_each(&[0, 1, 2], &FrameBody::Prepare { ballot, change }));
+    assert_eq!(desk.sends(105), to_each(&[0, 1, 2], &FrameBody::Prepare { ballot, change }));
+}
+
+#[test]
+//= docs/protocol.md#vw-1
+fn what_a_successor_learns_within_the_batch_window_is_in_its_change() {
+    let mut desk = Desk::successor();
+    let ballot = Ballot { round: 1, place: 1 };
+    desk.sends(100);
+    [1, 2].iter().for_each(|n| desk.proposer.handle_promised(id(*n), ballot, None));
+    assert_eq!(desk.sends(101), []);
+    assert_eq!(desk.proposer.poll_timeout(at(101)), Some(at(105)));
+    desk.plan = Plan::Ready(leave(&desk.stand.view, &[1, 2]));
+    let change = leave(&desk.stand.view, &[1, 2]);
+    assert_eq!(desk.sends(105), to_each(&[0, 1, 2], &FrameBody::Prepare { ballot, change }));
 }
 
 #[test]
