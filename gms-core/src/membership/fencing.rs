@@ -2,6 +2,7 @@
 //! the suspect, and enough of them to cover the views that the suspect may still be in.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::health::contacts::Contacts;
 use crate::hubs;
@@ -30,7 +31,7 @@ struct Asked {
     began: Timestamp,
     asked_at: Timestamp,
     granted: Vec<MemberId>,
-    /// Who said that it can't grant for a while.
+    /// Who said that it can't grant while answers are waited for.
     later: Vec<MemberId>,
 }
 
@@ -111,10 +112,18 @@ impl Fencing {
         }
     }
 
-    /// A member can't grant yet.
-    pub(crate) fn handle_not_yet(&mut self, from: MemberId, member: &MemberId, check: CheckId) {
+    /// A member can't grant yet, and will by itself when `left` is over: that may be soon enough to wait for.
+    //= docs/protocol.md#vw-1
+    pub(crate) fn handle_not_yet(
+        &mut self,
+        scene: Scene<'_>,
+        from: MemberId,
+        (member, check): (&MemberId, CheckId),
+        left: Duration,
+    ) {
         if let Some(asked) = self.asked.get_mut(member).filter(|a| a.check == check)
             && !asked.later.contains(&from)
+            && scene.now + left > asked.answers_until(scene)
         {
             asked.later.push(from);
         }

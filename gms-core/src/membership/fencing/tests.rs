@@ -134,11 +134,14 @@ fn a_grant_for_another_check_is_none() {
 //= docs/protocol.md#vw-1
 fn answers_on_their_way_are_waited_for_a_quarter_of_a_heartbeat_interval_where_they_can_suffice() {
     let (mut stand, mut fencing, history, _) = asking(&[SUSPECT]);
-    assert_eq!(state(&fencing, &stand, &history), FenceState::Pending(at(3_300)));
-    fencing.handle_not_yet(id(1), &id(SUSPECT), CHECK);
-    assert_eq!(state(&fencing, &stand, &history), FenceState::Pending(at(3_300)), "45 can still come");
-    fencing.handle_not_yet(id(0), &id(SUSPECT), CHECK);
-    assert_eq!(state(&fencing, &stand, &history), FenceState::Open, "the rest has no majority");
+    let mut not_yet = |fencing: &mut Fencing, from, left| {
+        let left = Duration::from_millis(left);
+        fencing.handle_not_yet(stand.at(3_260), id(from), (&id(SUSPECT), CHECK), left);
+        state(fencing, &stand, &history)
+    };
+    assert_eq!(not_yet(&mut fencing, 1, 41), FenceState::Pending(at(3_300)), "45 can still come");
+    assert_eq!(not_yet(&mut fencing, 0, 40), FenceState::Pending(at(3_300)), "it will grant in time");
+    assert_eq!(not_yet(&mut fencing, 0, 41), FenceState::Open, "the rest has no majority");
     let (mut other, fencing, history, _) = asking(&[SUSPECT]);
     other.at(3_300);
     assert_eq!(state(&fencing, &other, &history), FenceState::Open, "that was too long");

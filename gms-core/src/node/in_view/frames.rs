@@ -112,8 +112,8 @@ impl InView {
             FrameBody::Fenced { base, member, check } if base == installed => {
                 self.fencing.handle_fenced(from, &member, check);
             }
-            FrameBody::NotYet { base, member, check, .. } if base == installed => {
-                self.fencing.handle_not_yet(from, &member, check);
+            FrameBody::NotYet { base, member, check, left } if base == installed => {
+                self.fencing.handle_not_yet(scene!(self, now), from, (&member, check), left);
             }
             FrameBody::Heard { base, member, .. } if base == installed => {
                 self.health.handle_heard(scene!(self, now), member, from, out);
