@@ -23,12 +23,12 @@ use crate::shared::Shared;
 
 /// Makes a connection to `to` and serves it until it is over; none where the other side was faster.
 pub(crate) async fn dial(shared: Arc<Shared>, to: SocketAddr, attempt: Arc<Dial>) {
-    // In a new view everybody has something for everybody at the same time. Who draws the shorter wait dials for both.
-    let share = getrandom::u32().map_or(1.0, |drawn| f64::from(drawn) / f64::from(u32::MAX));
-    let wait = shared.limits.dial_wait.mul_f64(share);
-    let _ = timeout(wait, attempt.hurry.notified()).await;
-    if !shared.is_dialling(to, &attempt) {
-        return;
+    // In a new view everybody has something for everybody at the same time. The side with the lower address dials for both.
+    if shared.own.is_some_and(|own| own > to) {
+        let _ = timeout(shared.limits.dial_wait, attempt.hurry.notified()).await;
+        if !shared.is_dialling(to, &attempt) {
+            return;
+        }
     }
     let made = async {
         let connecting = shared.connect(to, shared.tls().link.clone())?;

@@ -1,7 +1,7 @@
 //! The transport's thread: quinn's tasks and ours, on a runtime of their own.
 
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use gms_core::transport::TransportError;
@@ -23,6 +23,7 @@ pub(crate) struct Opening {
     pub(crate) socket: std::net::UdpSocket,
     pub(crate) listener: Option<TcpListener>,
     pub(crate) mapped: bool,
+    pub(crate) own: Option<SocketAddr>,
     pub(crate) keys: Keys,
     pub(crate) tls: Tls,
     pub(crate) limits: Limits,
@@ -32,7 +33,7 @@ pub(crate) struct Opening {
 pub(crate) fn start(opening: Opening) -> io::Result<Arc<Shared>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let entered = runtime.enter();
-    let Opening { socket, listener, mapped, keys, tls, limits } = opening;
+    let Opening { socket, listener, mapped, own, keys, tls, limits } = opening;
     let socket = Arc::new(SharedSocket::new(socket)?);
     #[cfg(target_os = "linux")]
     let io = socket.io();
@@ -45,6 +46,7 @@ pub(crate) fn start(opening: Opening) -> io::Result<Arc<Shared>> {
         endpoint.clone(),
         listener.is_some(),
         mapped,
+        own,
         runtime.handle().clone(),
         tls,
         limits,

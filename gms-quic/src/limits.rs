@@ -69,9 +69,9 @@ pub struct Limits {
     pub incoming_per_source: usize,
     /// Time for a handshake. Default 3 s.
     pub connect: Duration,
-    /// How long a connection for which only datagrams wait is left to the other side to make, at most; a fiftieth of the member
-    /// timeout if that is less. Default 100 ms. Too small: in a new view both sides of each pair dial, and each keeps two
-    /// connections' memory for a while.
+    /// How long a connection for which only datagrams wait is left to the other side to make, at most, where that side has the
+    /// lower address; a fiftieth of the member timeout if that is less. Default 100 ms. Too small: in a new view both sides of
+    /// each pair dial, and each keeps two connections' memory for a while.
     pub dial_wait: Duration,
     /// Time from the first byte of a frame to its last. Default 10 s.
     pub half_frame: Duration,

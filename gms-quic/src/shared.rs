@@ -50,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) tcp_watch: bool,
     /// IPv4 travels mapped over the socket.
     pub(crate) mapped: bool,
+    /// The address at which peers know this transport, if it is known here.
+    pub(crate) own: Option<SocketAddr>,
     pub(crate) large_datagrams: AtomicUsize,
     /// The certificates were replaced.
     pub(crate) replaced: Notify,
@@ -72,6 +74,7 @@ impl Shared {
         endpoint: Endpoint,
         tcp_watch: bool,
         mapped: bool,
+        own: Option<SocketAddr>,
         runtime: Handle,
         tls: Tls,
         limits: Limits,
@@ -85,6 +88,7 @@ impl Shared {
             runtime,
             tcp_watch,
             mapped,
+            own,
             large_datagrams: AtomicUsize::new(0),
             replaced: Notify::new(),
             endpoint: Mutex::new(Some(endpoint)),

@@ -134,9 +134,10 @@ impl QuicBuilder {
         let mapped = gms_net::socket::is_mapped(&socket, bound);
         let mut limits = self.limits;
         limits.dial_wait = limits.dial_wait.min(self.member_timeout / DIAL_WAIT_SHARE);
-        let opening = Opening { socket: socket.into(), listener, mapped, keys, tls, limits };
-        let shared = event_loop::start(opening).map_err(|error| BindError::Thread(error.to_string()))?;
         let endpoint = self.advertise.unwrap_or_else(|| Endpoint::single(bound));
+        let own = Some(endpoint.addr).filter(|addr| !addr.ip().is_unspecified());
+        let opening = Opening { socket: socket.into(), listener, mapped, own, keys, tls, limits };
+        let shared = event_loop::start(opening).map_err(|error| BindError::Thread(error.to_string()))?;
         let certificates = Certificates {
             shared: Arc::clone(&shared),
             identity: self.identity,

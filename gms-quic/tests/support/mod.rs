@@ -27,7 +27,7 @@ pub async fn open_with(change: impl FnOnce(&mut Limits)) -> QuicTransport {
     QuicTransport::builder(CLUSTER).limits(limits).bind("127.0.0.1:0").await.unwrap()
 }
 
-/// A transport that leaves dialling to others: what it draws is hardly ever less than a minute.
+/// A transport that leaves dialling to those with lower addresses for as long as a test may take.
 pub async fn open_patient() -> QuicTransport {
     const LONG_ENOUGH: Duration = Duration::from_secs(100 * 24 * 3600);
     let mut limits = Limits::default();
