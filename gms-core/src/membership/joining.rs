@@ -195,8 +195,8 @@ impl Joining {
         if self.is_over {
             return;
         }
-        if let Some(asked) = self.asked.as_mut().filter(|asked| asked.holder == Some(info.sender)) {
-            asked.is_urgent = true;
+        if let Some(asked) = &mut self.asked {
+            asked.handle_cluster_info(info);
         }
         self.seeds.record(now, from, info);
         self.founding.handle_answer(from, info.sender);

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::member::{ClusterId, Endpoint, MemberId};
-use crate::message::{FrameBody, Membership};
+use crate::message::{ClusterInfo, FrameBody, Membership};
 use crate::outbox::Outbox;
 use crate::output::FrameToken;
 use crate::time::Timestamp;
@@ -25,6 +25,19 @@ pub(super) struct Asked {
     pub(super) holder: Option<MemberId>,
     /// Whether the holder could not help: the coordinator is asked for another one soon.
     pub(super) is_urgent: bool,
+    /// The view in which the one asked named itself as coordinator instead of letting this process in: it may be about to
+    /// come into office.
+    pub(super) put_off_in: Option<ViewId>,
+}
+
+impl Asked {
+    /// Takes what somebody says of the cluster.
+    pub(super) fn handle_cluster_info(&mut self, info: &ClusterInfo) {
+        self.is_urgent |= self.holder == Some(info.sender);
+        let is_its_own = |m: &&Membership| m.cluster == self.cluster && m.coordinator == self.coordinator;
+        let said = info.membership.as_ref().filter(|_| info.sender == self.coordinator).filter(is_its_own);
+        self.put_off_in = self.put_off_in.or(said.map(|membership| membership.view));
+    }
 }
 
 impl Joining {
@@ -56,7 +69,8 @@ impl Joining {
             None if self.seeds.all_answered() => now,
             None => first + SETTLE,
             Some(asked) if (asked.cluster, asked.coordinator) == (best.cluster, best.coordinator) => {
-                asked.at + if asked.is_urgent { REDIRECT_MIN } else { again }
+                let took_office = asked.put_off_in.is_some_and(|view| best.view > view);
+                asked.at + if asked.is_urgent || took_office { REDIRECT_MIN } else { again }
             }
             Some(asked) => asked.at + REDIRECT_MIN,
         };
@@ -66,7 +80,8 @@ impl Joining {
         }
         self.note_first_asked(now, best.cluster);
         let Membership { cluster, coordinator, .. } = best;
-        self.asked = Some(Asked { cluster, coordinator, at: now, holder: None, is_urgent: false });
+        self.asked =
+            Some(Asked { cluster, coordinator, at: now, holder: None, is_urgent: false, put_off_in: None });
         let mut sent = vec![(self.send_join(best.endpoint.check_addr, best.coordinator, out), Purpose::Join)];
         let last_word = *self.last_word.get_or_insert(now);
         if now.since(last_word) >= self.timing.removal_silence() {

@@ -228,6 +228,22 @@ fn a_redirect_is_followed_at_once_but_never_in_a_circle_at_full_speed() {
     assert_eq!(joins(&mut out), [addr(5)]);
 }
 
+//= docs/protocol.md#vw-9
+#[test]
+fn whoever_was_put_off_by_a_member_not_yet_in_office_asks_again_with_its_first_view() {
+    let (mut joining, mut out) = joiner();
+    joining.handle_cluster_info(at(1), addr(0), &of_cluster(0, CLUSTER, 6, 7, false), &mut out);
+    joining.handle_timeout(at(51), &mut out);
+    assert_eq!(joins(&mut out), [addr(6)]);
+    joining.handle_cluster_info(at(52), addr(6), &of_cluster(6, CLUSTER, 6, 7, false), &mut out);
+    joining.handle_timeout(at(80), &mut out);
+    assert_eq!(joins(&mut out), [], "nothing has changed");
+    joining.handle_cluster_info(at(81), addr(0), &of_cluster(0, CLUSTER, 6, 8, false), &mut out);
+    assert_eq!(joins(&mut out), [addr(6)]);
+    joining.handle_cluster_info(at(110), addr(0), &of_cluster(0, CLUSTER, 6, 9, false), &mut out);
+    assert_eq!(joins(&mut out), [], "it takes its time to let this one in");
+}
+
 #[test]
 fn a_coordinator_without_a_word_for_long_is_told_of_to_the_other_members() {
     let (mut joining, mut out) = joiner();
