@@ -26,6 +26,9 @@ pub(crate) fn command(args: &CertsArgs) -> Result<Code, Failure> {
             if name.is_empty() || name == "ca" || name.contains(['/', '\\']) || name.starts_with('.') {
                 return Err(Failure::usage(format!("{name:?} can't be a file's name: choose another name")));
             }
+            gms_core::Config::new(cluster.clone())
+                .validate()
+                .map_err(|error| Failure::usage(crate::run::config_sentence(&error)))?;
             let ca = Pem { cert: read(&ca.join("ca.pem"))?, key: read(&ca.join("ca.key"))? };
             let made = certs::member(&ca, cluster, name, Validity::for_next(*valid_for)).map_err(refused)?;
             write(out, name, &made)?;

@@ -48,23 +48,32 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// From an hour ago, so that clocks may differ, for so long from this moment.
+    /// From an hour ago, so that clocks may differ, for so long from this moment; the end of the year 9999 is the end.
     pub fn for_next(time: Duration) -> Self {
         let now = OffsetDateTime::now_utc();
-        Self { from: now - BACKDATED, until: now + time }
+        Self { from: now - BACKDATED, until: later(now, time) }
     }
 
     /// For so long, up to some time ago.
     pub fn ended(ago: Duration, time: Duration) -> Self {
-        let until = OffsetDateTime::now_utc() - ago;
-        Self { from: until - time, until }
+        let until = earlier(OffsetDateTime::now_utc(), ago);
+        Self { from: earlier(until, time), until }
     }
 
     /// For so long, from some time ahead.
     pub fn begins_in(ahead: Duration, time: Duration) -> Self {
-        let from = OffsetDateTime::now_utc() + ahead;
-        Self { from, until: from + time }
+        let from = later(OffsetDateTime::now_utc(), ahead);
+        Self { from, until: later(from, time) }
     }
+}
+
+/// Dates end where years have four digits, in certificates too.
+fn later(date: OffsetDateTime, by: Duration) -> OffsetDateTime {
+    date.saturating_add(by.try_into().unwrap_or(time::Duration::MAX))
+}
+
+fn earlier(date: OffsetDateTime, by: Duration) -> OffsetDateTime {
+    date.saturating_sub(by.try_into().unwrap_or(time::Duration::MAX))
 }
 
 /// A CA.
@@ -112,4 +121,18 @@ fn params(name: &str, validity: Validity, names: Vec<String>) -> Result<Certific
 
 fn refused(error: &rcgen::Error) -> CertsError {
     CertsError::Refused(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_beyond_the_last_date_ends_with_it() {
+        for time in [Duration::from_secs(3_000_000 * 24 * 60 * 60), Duration::MAX] {
+            assert_eq!(Validity::for_next(time).until.year(), 9999);
+            assert_eq!(Validity::begins_in(time, time).from.year(), 9999);
+            assert!(Validity::ended(time, time).until.year() < 0);
+        }
+    }
 }

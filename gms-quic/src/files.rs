@@ -12,7 +12,13 @@ const BYTES_MAX: u64 = 1 << 20;
 #[cfg(unix)]
 const OTHERS: u32 = 0o077;
 
+/// Reads a plain file: whatever else has a name, such as a FIFO, may keep its reader waiting for ever.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, TlsFault> {
+    let kind = std::fs::metadata(file).map_err(|error| TlsFault::unreadable(&error))?.file_type();
+    // A folder is told of by the system.
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(TlsFault::NotPlain);
+    }
     let mut bytes = Vec::new();
     File::open(file)
         .and_then(|opened| opened.take(BYTES_MAX + 1).read_to_end(&mut bytes))
@@ -45,9 +51,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endless_files_are_not_read_to_their_end() {
-        assert_eq!(read(Path::new("/dev/zero")), Err(TlsFault::TooLarge));
-        assert_eq!(read(Path::new("/dev/null")), Ok(Vec::new()));
+    fn only_plain_files_of_a_sensible_size_are_read() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert_eq!(read(file.path()), Ok(Vec::new()));
+        file.as_file().set_len(BYTES_MAX + 1).unwrap();
+        assert_eq!(read(file.path()), Err(TlsFault::TooLarge));
+        assert!(matches!(read(&std::env::temp_dir()), Err(TlsFault::Unreadable(_))));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_may_block_its_reader_is_refused_and_links_are_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (fifo, plain, link) =
+            (dir.path().join("fifo"), dir.path().join("plain"), dir.path().join("link"));
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("socket")).unwrap();
+        for special in [&fifo, &dir.path().join("socket"), Path::new("/dev/zero")] {
+            assert_eq!(read(special), Err(TlsFault::NotPlain), "{}", special.display());
+        }
+        std::fs::write(&plain, "x").unwrap();
+        std::os::unix::fs::symlink(&plain, &link).unwrap();
+        assert_eq!(read(&link), Ok(b"x".to_vec()));
     }
 
     #[cfg(unix)]

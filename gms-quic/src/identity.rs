@@ -156,6 +156,7 @@ fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     let read = files::read(file).and_then(|pem| match PrivateKeyDer::from_pem_slice(&pem) {
         Ok(key) => Ok(key),
         // What a pass phrase protects is not read as base64 where it is in the older form.
+        Err(pem::Error::NoItemsFound) if is_der(&pem) => Err(TlsFault::Der("pkey")),
         Err(pem::Error::NoItemsFound | pem::Error::Base64Decode(_)) => Err(TlsFault::NoKey),
         Err(error) => Err(TlsFault::damaged(&error)),
     });
@@ -165,10 +166,18 @@ fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
 fn certificates(part: TlsPart, file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let read = files::read(file).and_then(|pem| {
         let found = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
-        found.map_err(|error| TlsFault::damaged(&error))
+        match found.map_err(|error| TlsFault::damaged(&error))? {
+            found if !found.is_empty() => Ok(found),
+            _ if is_der(&pem) => Err(TlsFault::Der("x509")),
+            _ => Err(TlsFault::NoCertificate),
+        }
     });
-    let found = read.map_err(|fault| fault.of(part, file))?;
-    if found.is_empty() { Err(TlsFault::NoCertificate.of(part, file)) } else { Ok(found) }
+    read.map_err(|fault| fault.of(part, file))
+}
+
+/// Whether it begins with the tag of a sequence, as certificates and keys in DER do.
+fn is_der(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&0x30)
 }
 
 fn lifetimes(
@@ -181,4 +190,24 @@ fn lifetimes(
         Ok(Lifetime { part, file: file.display().to_string(), facts })
     };
     certificates.iter().map(lifetime).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn der_is_told_from_files_that_hold_nothing() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let made = rcgen::generate_simple_self_signed(vec![String::from("m")]).unwrap();
+        std::fs::write(file.path(), made.cert.der()).unwrap();
+        let said = certificates(TlsPart::Ca, file.path()).unwrap_err().to_string();
+        assert!(said.contains("looks like DER") && said.contains("openssl x509 -inform der"), "{said}");
+        std::fs::write(file.path(), made.signing_key.serialize_der()).unwrap();
+        let said = private_key(file.path()).unwrap_err().to_string();
+        assert!(said.contains("looks like DER") && said.contains("openssl pkey -inform der"), "{said}");
+        std::fs::write(file.path(), "nothing").unwrap();
+        let said = certificates(TlsPart::Ca, file.path()).unwrap_err().to_string();
+        assert!(said.contains("holds no certificate in PEM form"), "{said}");
+    }
 }

@@ -53,6 +53,9 @@ pub(crate) fn misfit(error: &ConnectionError) -> Option<(Misfit, String)> {
             return Some((Misfit::Certificate, why.into()));
         }
         CERTIFICATE_EXPIRED => "expired or not valid yet: look at its dates, and at the clocks",
+        UNKNOWN_CA | DECRYPT_ERROR if !theirs => {
+            "another CA has signed it, or that member was started without --tls-cert: give all members certificates of one CA"
+        }
         UNKNOWN_CA | DECRYPT_ERROR => "another CA has signed it: give all members certificates of one CA",
         UNSUPPORTED_CERTIFICATE => {
             "it is not for this use: members need certificates for servers and for clients"
@@ -97,6 +100,14 @@ mod tests {
         for alert in [48, 51] {
             assert!(why(alert).contains("another CA has signed it"), "{}", why(alert));
         }
+        let unsigned = ConnectionError::TransportError(quinn::TransportError {
+            code: quinn::TransportErrorCode::crypto(48),
+            frame: None,
+            reason: "UnknownIssuer".into(),
+            crypto: None,
+        });
+        let (_, said) = misfit(&unsigned).unwrap();
+        assert!(said.contains("or that member was started without --tls-cert"), "{said}");
         assert!(why(43).contains("for servers and for clients"));
         assert!(why(45).contains("look at its dates"));
     }

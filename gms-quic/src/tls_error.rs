@@ -56,12 +56,20 @@ pub enum TlsFault {
     /// It can't be read.
     #[error("can't be read ({0}): name a PEM file that this process may read")]
     Unreadable(String),
+    /// It is a FIFO, a socket or a device.
+    #[error("is no plain file: name a PEM file")]
+    NotPlain,
     /// It is larger than any such file.
     #[error("is larger than 1 MiB: name a PEM file")]
     TooLarge,
     /// It holds no certificate.
     #[error("holds no certificate in PEM form (-----BEGIN CERTIFICATE-----): name the file that does")]
     NoCertificate,
+    /// It begins as DER does, the binary form of certificates and keys.
+    #[error(
+        "is not in PEM form, and looks like DER: convert it with `openssl {0} -inform der -in FILE -out NEW`, and name the new file"
+    )]
+    Der(&'static str),
     /// It holds certificates, none of which is a CA's.
     #[error("holds no certificate of a CA: name the file with the one that signed the members'")]
     NoAuthority,

@@ -87,8 +87,8 @@ pub(crate) enum CertsCommand {
         /// Folder to write to; it is made if it is missing
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
-        /// How long it is valid
-        #[arg(long, value_name = "TIME", default_value = "3650d", value_parser = values::duration)]
+        /// How long it is valid: 1m to 36500d
+        #[arg(long, value_name = "TIME", default_value = "3650d", value_parser = values::validity)]
         valid_for: Duration,
     },
     /// Make a member's certificate and key: NAME.pem and NAME.key
@@ -105,8 +105,8 @@ pub(crate) enum CertsCommand {
         /// Folder to write to; it is made if it is missing
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
-        /// How long it is valid
-        #[arg(long, value_name = "TIME", default_value = "365d", value_parser = values::duration)]
+        /// How long it is valid: 1m to 36500d
+        #[arg(long, value_name = "TIME", default_value = "365d", value_parser = values::validity)]
         valid_for: Duration,
     },
 }

@@ -11,6 +11,20 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|_| String::from("not a duration: write it like 5s, 250ms or 1m"))
 }
 
+/// How long certificates may be valid.
+const VALID_MIN: Duration = Duration::from_secs(60);
+const VALID_MAX: Duration = Duration::from_secs(36_500 * 24 * 60 * 60);
+
+/// Parses how long a certificate is valid.
+pub(crate) fn validity(text: &str) -> Result<Duration, String> {
+    let time = duration(text)?;
+    if (VALID_MIN..=VALID_MAX).contains(&time) {
+        Ok(time)
+    } else {
+        Err(String::from("certificates are valid for 1m to 36500d (100 years): choose a time in between"))
+    }
+}
+
 /// Parses `auto`, `all` or a number; whether that is in bounds, the configuration says.
 pub(crate) fn heartbeat_recipients(text: &str) -> Result<HeartbeatRecipients, String> {
     match text {

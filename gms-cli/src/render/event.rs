@@ -86,18 +86,30 @@ pub(crate) fn event_sentence(event: &Map<String, Value>) -> String {
     }
 }
 
+/// A share as whole per cent.
+fn percent(event: &Map<String, Value>, key: &str) -> String {
+    event
+        .get(key)
+        .and_then(Value::as_f64)
+        .map_or_else(|| String::from("?"), |share| format!("{:.0} %", share * 100.0))
+}
+
 fn rare(name: &str, event: &Map<String, Value>) -> String {
     let t = |key| text(event, key);
     let n = |key| event.get(key).map_or_else(|| String::from("?"), Value::to_string);
     match name {
         "paused" => format!("this process stood still for {} ms", n("for_ms")),
         "link_degraded" | "link_recovered" => format!(
-            "{} with {}: loss in {}, loss out {}, round trip {} µs",
+            "{} with {}: loss in {}, loss out {}{}",
             words(name),
             t("member"),
-            n("loss_in"),
-            n("loss_out"),
-            n("rtt_us")
+            percent(event, "loss_in"),
+            percent(event, "loss_out"),
+            event
+                .get("rtt_us")
+                .filter(|rtt| !rtt.is_null())
+                .map(|rtt| format!(", round trip {rtt} µs"))
+                .unwrap_or_default()
         ),
         "coordinator_changed" => format!("coordinator is {} after {}", t("to"), t("from")),
         "cluster_conflict" => format!(

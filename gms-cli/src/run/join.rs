@@ -33,6 +33,15 @@ fn what_lacks(args: &RunArgs, why: &JoinFailure) -> String {
     if let Some((seed, answer)) = why.seeds.iter().find(|(_, answer)| answer.is_misfit()) {
         return what_fits(args, *seed, answer);
     }
+    if let Some(coordinator) = why.seeds.iter().find_map(|(_, answer)| match answer {
+        SeedAnswer::Coordinator(addr) => Some(addr),
+        _ => None,
+    }) {
+        return format!(
+            "the coordinator at {coordinator} did not let this member in within that time: see that it runs and that this member \
+             and it reach each other, or wait longer with --join-timeout"
+        );
+    }
     let count = |answer: &SeedAnswer| why.seeds.iter().filter(|(_, given)| given == answer).count();
     let waiting = count(&SeedAnswer::NotInCluster);
     let silent = count(&SeedAnswer::NoAnswer) + count(&SeedAnswer::Refused);
@@ -75,4 +84,35 @@ fn what_fits(args: &RunArgs, seed: SocketAddr, answer: &SeedAnswer) -> String {
         _ => "correct --join".into(),
     };
     format!("seed {seed}: {answer}: {advice}")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    #[test]
+    fn a_coordinator_that_does_not_answer_is_what_was_waited_for() {
+        let Ok(Cli { command: Command::Run(args) }) =
+            Cli::try_parse_from(["gms", "run", "--join", "127.0.0.1:7801"])
+        else {
+            panic!("these are arguments of gms run");
+        };
+        let seed = SocketAddr::from(([127, 0, 0, 1], 7801));
+        let coordinator = SocketAddr::from(([127, 0, 0, 1], 7802));
+        let why = JoinFailure {
+            refusal: None,
+            seeds: vec![(seed, SeedAnswer::Coordinator(coordinator))],
+            unresolved: Vec::new(),
+            tried_for: Duration::from_secs(2),
+        };
+        let said = failure(&args, &why).sentence;
+        assert!(
+            said.contains("in 2s: the coordinator at 127.0.0.1:7802 did not let this member in"),
+            "{said}"
+        );
+        assert!(said.contains("--join-timeout"), "{said}");
+    }
 }

@@ -32,18 +32,23 @@ const FLUSH: Duration = Duration::from_millis(500);
 
 /// `gms run`
 pub(crate) fn command(args: RunArgs) -> Result<Code, Failure> {
-    if args.outside.exit_with_stdin {
-        parent::end_with_it();
-    }
-    settings::validate(&args)?;
-    let log = logging::start(&args.outside)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(
             |error| {
                 Failure::fault(format!("no threads can be started ({error}): raise this process's limits"))
             },
         )?;
-    let result = runtime.block_on(run(args));
+    // Before anything else: whoever started this process may send a signal at once.
+    let entered = runtime.enter();
+    let hangup = catch(SignalKind::hangup())?;
+    let signals = Signals::catch()?;
+    drop(entered);
+    if args.outside.exit_with_stdin {
+        parent::end_with_it();
+    }
+    settings::validate(&args)?;
+    let log = logging::start(&args.outside)?;
+    let result = runtime.block_on(run(args, signals, hangup));
     // Nothing that still hangs, such as a program of --on-event, may hold the end.
     runtime.shutdown_timeout(FLUSH);
     log.flush(FLUSH);
@@ -68,10 +73,7 @@ pub(crate) fn read_token(file: &Path) -> Result<String, Failure> {
     Ok(token.to_owned())
 }
 
-async fn run(args: RunArgs) -> Result<Code, Failure> {
-    // Before the first line is printed: whoever reads that may send a signal at once.
-    let mut signals = Signals::catch()?;
-    let hangup = catch(SignalKind::hangup())?;
+async fn run(args: RunArgs, mut signals: Signals, hangup: Signal) -> Result<Code, Failure> {
     let http = http::listen(&args.outside)?;
     let transport = Opened::open(&args, hangup).await?;
     let mut builder = settings::builder(&args)?;

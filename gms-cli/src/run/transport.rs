@@ -83,7 +83,11 @@ fn identity(args: &RunArgs) -> Identity {
 fn reload_at(mut hangup: Signal, certificates: Option<Certificates>) {
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
-            match certificates.as_ref().map(Certificates::reload) {
+            let read = match certificates.clone() {
+                Some(certificates) => off_the_runtime(move || certificates.reload()).await,
+                None => None,
+            };
+            match read {
                 None => tracing::info!("SIGHUP: there are no certificates to read again; the member goes on"),
                 Some(Ok(())) => {
                     tracing::info!("certificates were read again; connections made from here on use them")
@@ -92,4 +96,29 @@ fn reload_at(mut hangup: Signal, certificates: Option<Certificates>) {
             }
         }
     });
+}
+
+/// What `read` gives, while all else goes on: a file system that hangs must not keep the member from its signals.
+async fn off_the_runtime<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(read).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn files_that_hang_hold_nothing_up() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (free, hang) = mpsc::channel();
+        let read = runtime.block_on(async {
+            let reading = off_the_runtime(move || hang.recv_timeout(Duration::from_secs(60)));
+            let other = async { free.send(()).unwrap() };
+            tokio::join!(reading, other).0
+        });
+        assert_eq!(read, Some(Ok(())));
+    }
 }

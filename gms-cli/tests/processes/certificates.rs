@@ -61,6 +61,22 @@ fn certificates_are_demanded_looked_at_and_read_again_at_hangup() {
     assert_eq!(view["crashed"].as_array().map(Vec::len), Some(0), "{view}");
 }
 
+#[test]
+fn certificates_without_a_sensible_time_or_cluster_are_not_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().display().to_string();
+    for time in ["3000000d", "36501d", "59s", "1ms", "0s"] {
+        for what in [&["ca"][..], &["member", "m"]] {
+            let (code, said) = outcome(&[&["certs"], what, &["--out", &out, "--valid-for", time]].concat());
+            assert!(code == 2 && said.contains("--valid-for") && said.contains("1m to 36500d"), "{said}");
+        }
+    }
+    let (code, said) = outcome(&["certs", "ca", "--out", &out, "--valid-for", "36500d"]);
+    assert_eq!(code, 0, "{said}");
+    let (code, said) = outcome(&["certs", "member", "m", "--cluster", "", "--ca", &out, "--out", &out]);
+    assert!(code == 2 && said.contains("--cluster"), "{said}");
+}
+
 /// A folder with a CA's certificate and a member's; the paths of the member's flags.
 struct Folder {
     dir: tempfile::TempDir,
