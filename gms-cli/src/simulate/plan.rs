@@ -104,7 +104,9 @@ impl Plan {
                 let Flags { base, world, faults } = &**flags;
                 let mut scenario = Scenario { seed, ..base.clone() };
                 change(&mut scenario, world);
-                scenario.validate().map_err(|error| Failure::usage(error.to_string()))?;
+                for checked in [scenario.validate(), scenario.check_hosts()] {
+                    checked.map_err(|error| Failure::usage(error.to_string()))?;
+                }
                 add(&mut scenario, faults)?;
                 Ok(scenario)
             }

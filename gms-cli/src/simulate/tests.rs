@@ -157,6 +157,21 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
     }
 }
 
+#[test]
+fn fewer_members_than_a_file_hits_are_refused_as_they_are_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("world.toml");
+    let fault = "[[fault]]\nat = \"1s\"\ndo = ";
+    for (rest, host) in [("\"crash\"\nhosts = [1, 7]", 7), ("\"partition\"\ngroups = [[0, 1], [2, 8]]", 2)] {
+        std::fs::write(&file, format!("members = 9\n{fault}{rest}\n")).unwrap();
+        let file = file.to_str().unwrap();
+        assert!(!plan(&["--scenario", file]).scenario(0).unwrap().faults.is_empty());
+        let said = refused(&["--scenario", file, "--members", "2"]);
+        let expected = format!("host {host} has no process: members start on hosts 0 to 1");
+        assert!(said.contains(&expected), "{said}");
+    }
+}
+
 /// Five members of which one dies, as lines.
 fn traced(seed: u64) -> Vec<u8> {
     struct Follow(Shared<Vec<u8>>);
