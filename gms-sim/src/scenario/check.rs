@@ -44,7 +44,7 @@ impl Scenario {
             }
             if step.at > self.run_for {
                 let text = format!("fault at {:?}: the run ends at {:?}", step.at, self.run_for);
-                return wrong(format!("{text}, let it happen earlier or lengthen `for`"));
+                return wrong(format!("{text}, let it happen earlier or lengthen it (`for`, --for)"));
             }
         }
         Ok(())
