@@ -260,6 +260,23 @@ mod tests {
     }
 
     #[test]
+    fn who_can_not_join_and_who_is_not_let_go_are_counted() {
+        let step = |at, fault| Step { at: Duration::from_secs(at), fault };
+        let faults = vec![
+            step(1, Fault::Down { host: 0 }),
+            step(1, Fault::Down { host: 1 }),
+            step(2, Fault::Start { host: 3 }),
+            step(2, Fault::Down { host: 3 }),
+            step(30, Fault::Leave { host: 2 }),
+        ];
+        let run_for = Duration::from_secs(600);
+        let scenario = Scenario { members: 3, run_for, faults, ..Scenario::default() };
+        let report = Report::new(&crate::run::run(scenario).unwrap());
+        assert_eq!((report.joins_failed, report.leaves_timed_out), (1, 1), "{report}");
+        assert!(report.to_string().contains("gave up      joins 1; leaves 1\n"), "{report}");
+    }
+
+    #[test]
     fn a_report_counts_the_loss_its_view_and_everybody_who_saw_it() {
         let faults = vec![Step { at: Duration::from_secs(3), fault: Fault::Crash { host: 2 } }];
         let scenario =

@@ -54,10 +54,12 @@ pub(super) const COMPLETE: Check = Check::new("all members end in one view", |ou
 /// All processes that start at the beginning come into a view, save those that are killed or leave.
 pub const CAME_IN: Check = Check::new("all that start together come into a view", |outcome| {
     let members = outcome.world.scenario().members;
-    let first = outcome.world.processes().iter().take(members).enumerate();
-    let out = first.filter(|(index, process)| {
-        process.is_alive && !process.is_leaving && !outcome.metrics.joined.contains_key(index)
-    });
+    let processes = outcome.world.processes();
+    let came: BTreeSet<Host> = outcome.metrics.joined.keys().map(|index| processes[*index].host()).collect();
+    let out = processes
+        .iter()
+        .take(members)
+        .filter(|process| process.is_alive && !process.is_leaving && !came.contains(&process.host()));
     match out.count() {
         0 => Ok(()),
         out => Err(format!("{out} of {members} were never in one")),
