@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use gms_core::event::{Event, ViewChange};
+use gms_core::event::{Event, StopReason, ViewChange};
 use gms_core::evidence::Verdict;
 use gms_core::member::ClusterId;
 use gms_core::runtime::StepKind;
@@ -64,6 +64,10 @@ pub struct Metrics {
     pub isolations: u64,
     /// Times a member learned that it is out.
     pub exclusions: u64,
+    /// Times a process gave up joining.
+    pub joins_failed: u64,
+    /// Times a member asked to leave and was not let go in time.
+    pub leaves_timed_out: u64,
     /// Times a member had another coordinator.
     pub coordinator_changes: u64,
     /// Processes that came to be in a view for the first time, and when.
@@ -89,6 +93,8 @@ impl Metrics {
             cleared: 0,
             isolations: 0,
             exclusions: 0,
+            joins_failed: 0,
+            leaves_timed_out: 0,
             coordinator_changes: 0,
             joined: BTreeMap::new(),
             removed: BTreeSet::new(),
@@ -126,6 +132,8 @@ impl Metrics {
             Event::MemberCleared { .. } => self.cleared += 1,
             Event::Isolated(_) => self.isolations += 1,
             Event::Excluded { .. } => self.exclusions += 1,
+            Event::Stopped { reason: StopReason::JoinFailed(_) } => self.joins_failed += 1,
+            Event::Stopped { reason: StopReason::LeaveTimedOut } => self.leaves_timed_out += 1,
             Event::CoordinatorChanged { .. } => self.coordinator_changes += 1,
             _ => {}
         }

@@ -11,14 +11,14 @@ use crate::run::Outcome;
 /// How long something took, over many cases. Milliseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Delays {
-    /// Cases; where there are none, the rest is 0.
+    /// Cases; where there are none, there is no rest.
     pub count: usize,
     /// Half of the cases took no longer.
-    pub median_ms: f64,
+    pub median_ms: Option<f64>,
     /// 99 % of the cases took no longer.
-    pub p99_ms: f64,
+    pub p99_ms: Option<f64>,
     /// The longest.
-    pub max_ms: f64,
+    pub max_ms: Option<f64>,
 }
 
 impl Delays {
@@ -28,7 +28,12 @@ impl Delays {
         let Some(max) = delays.last() else { return Self::default() };
         // The nearest rank: the smallest case that so many of a hundred do not exceed.
         let rank = |percent: usize| delays[(delays.len() * percent).div_ceil(100).saturating_sub(1)];
-        Self { count: delays.len(), median_ms: ms(rank(50)), p99_ms: ms(rank(99)), max_ms: ms(*max) }
+        Self {
+            count: delays.len(),
+            median_ms: Some(ms(rank(50))),
+            p99_ms: Some(ms(rank(99))),
+            max_ms: Some(ms(*max)),
+        }
     }
 }
 
@@ -86,6 +91,10 @@ pub struct Report {
     pub isolations: u64,
     /// Times a member learned that it is out.
     pub exclusions: u64,
+    /// Times a process gave up joining.
+    pub joins_failed: u64,
+    /// Times a member asked to leave and was not let go in time.
+    pub leaves_timed_out: u64,
     /// How long the second phase took until all was well, where there was one that ended so.
     pub healed_after_ms: Option<f64>,
     /// Traffic per member and second.
@@ -124,6 +133,8 @@ impl Report {
             removals_of_running: metrics.removals_of_running.len(),
             isolations: metrics.isolations,
             exclusions: metrics.exclusions,
+            joins_failed: metrics.joins_failed,
+            leaves_timed_out: metrics.leaves_timed_out,
             healed_after_ms: outcome.healed_after.map(ms),
             traffic: traffic(metrics, scenario.members, outcome.elapsed),
             violation: outcome.violation.as_ref().map(ToString::to_string),
@@ -170,10 +181,10 @@ impl fmt::Display for Span {
 
 impl fmt::Display for Delays {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.count == 0 {
+        let (Some(median), Some(p99), Some(max)) = (self.median_ms, self.p99_ms, self.max_ms) else {
             return f.write_str("none");
-        }
-        let (median, p99, max) = (Span(self.median_ms), Span(self.p99_ms), Span(self.max_ms));
+        };
+        let (median, p99, max) = (Span(median), Span(p99), Span(max));
         write!(f, "median {median}, 99 % {p99}, longest {max} ({} cases)", self.count)
     }
 }
@@ -198,6 +209,7 @@ impl fmt::Display for Report {
         writeln!(f, "suspicions   {}, of them false {}", self.suspicions, self.false_suspicions)?;
         writeln!(f, "removals     {}, of them of running {}", self.removals, self.removals_of_running)?;
         writeln!(f, "isolations   {}; exclusions {}", self.isolations, self.exclusions)?;
+        writeln!(f, "gave up      joins {}; leaves {}", self.joins_failed, self.leaves_timed_out)?;
         let Traffic { datagrams, datagram_bytes, frames, frame_bytes } = self.traffic;
         writeln!(
             f,
@@ -233,13 +245,35 @@ mod tests {
     use super::*;
     use crate::scenario::{Fault, Scenario, Step};
 
+    fn delays_of(count: usize, median_ms: f64, p99_ms: f64, max_ms: f64) -> Delays {
+        Delays { count, median_ms: Some(median_ms), p99_ms: Some(p99_ms), max_ms: Some(max_ms) }
+    }
+
     #[test]
     fn delays_are_summed_up_by_the_nearest_rank() {
         let delays = Delays::of((1..=200).rev().map(Duration::from_millis).collect());
-        assert_eq!(delays, Delays { count: 200, median_ms: 100.0, p99_ms: 198.0, max_ms: 200.0 });
+        assert_eq!(delays, delays_of(200, 100.0, 198.0, 200.0));
         let one = Delays::of(vec![Duration::from_millis(7)]);
-        assert_eq!(one, Delays { count: 1, median_ms: 7.0, p99_ms: 7.0, max_ms: 7.0 });
-        assert_eq!(Delays::of(Vec::new()), Delays::default());
+        assert_eq!(one, delays_of(1, 7.0, 7.0, 7.0));
+        let none = Delays { count: 0, median_ms: None, p99_ms: None, max_ms: None };
+        assert_eq!(Delays::of(Vec::new()), none);
+    }
+
+    #[test]
+    fn who_can_not_join_and_who_is_not_let_go_are_counted() {
+        let step = |at, fault| Step { at: Duration::from_secs(at), fault };
+        let faults = vec![
+            step(1, Fault::Down { host: 0 }),
+            step(1, Fault::Down { host: 1 }),
+            step(2, Fault::Start { host: 3 }),
+            step(2, Fault::Down { host: 3 }),
+            step(30, Fault::Leave { host: 2 }),
+        ];
+        let run_for = Duration::from_secs(600);
+        let scenario = Scenario { members: 3, run_for, faults, ..Scenario::default() };
+        let report = Report::new(&crate::run::run(scenario).unwrap());
+        assert_eq!((report.joins_failed, report.leaves_timed_out), (1, 1), "{report}");
+        assert!(report.to_string().contains("gave up      joins 1; leaves 1\n"), "{report}");
     }
 
     #[test]
@@ -251,7 +285,7 @@ mod tests {
         assert_eq!((report.losses, report.views, report.detection.count), (1, 1, 3));
         assert_eq!((report.removals, report.removals_of_running), (1, 0));
         assert_eq!(report.view_sizes, [3]);
-        assert!(report.detection.max_ms <= 7_600.0, "{report}");
+        assert!(report.detection.max_ms.unwrap() <= 7_600.0, "{report}");
         // Everybody sends three heartbeats a second, and little else.
         assert!((2.0..4.0).contains(&report.traffic.datagrams), "{report}");
         let text = report.to_string();

@@ -82,7 +82,7 @@ impl Broken {
     pub(super) fn sentence(&self) -> String {
         let Violation { invariant, text, .. } = &self.small.violation;
         format!(
-            "seed {} breaks \"{invariant}\" {:.3} s after the beginning: {text}",
+            "seed {} breaks \"{invariant}\" {:.3} s after the beginning of the small scenario: {text}",
             self.seed,
             self.at.as_secs_f64()
         )

@@ -46,6 +46,8 @@ pub(super) struct Sum {
     removals_of_running: u64,
     isolations: u64,
     exclusions: u64,
+    joins_failed: u64,
+    leaves_timed_out: u64,
     slowest_heal: Option<(Duration, u64)>,
 }
 
@@ -72,6 +74,8 @@ impl Sum {
         self.removals_of_running += report.removals_of_running as u64;
         self.isolations += report.isolations;
         self.exclusions += report.exclusions;
+        self.joins_failed += report.joins_failed;
+        self.leaves_timed_out += report.leaves_timed_out;
         self.slowest_heal = self.slowest_heal.max(healed_after.map(|after| (after, seed)));
         if is_broken {
             self.broken = Some(seed);
@@ -98,6 +102,10 @@ impl Sum {
             "removals     {}, of them of running {}\nisolations   {}; exclusions {}\n",
             self.removals, self.removals_of_running, self.isolations, self.exclusions
         ));
+        text.push_str(&format!(
+            "gave up      joins {}; leaves {}\n",
+            self.joins_failed, self.leaves_timed_out
+        ));
         if let Some((after, seed)) = self.slowest_heal {
             text.push_str(&format!(
                 "healed       after {:.1} s at most (seed {seed})\n",
@@ -123,6 +131,8 @@ impl Sum {
             "removals_of_running": self.removals_of_running,
             "isolations": self.isolations,
             "exclusions": self.exclusions,
+            "joins_failed": self.joins_failed,
+            "leaves_timed_out": self.leaves_timed_out,
             "slowest_heal": heal,
         })
     }

@@ -8,7 +8,7 @@ mod plan;
 mod progress;
 mod trace;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -36,6 +36,7 @@ pub(crate) fn command(args: &SimulateArgs) -> Result<Code, Failure> {
         return output::line(&lines.join("\n")).map(|()| Code::Success);
     }
     let plan = Plan::of(args)?;
+    check_distinct(args)?;
     if args.output.print_scenario {
         let scenario = plan.scenario(plan.seed)?;
         return output::stdout(scenario.to_toml().as_bytes()).map(|()| Code::Success);
@@ -67,7 +68,7 @@ fn single(
     let took = progress.took();
     let broken = study(args, plan, plan.seed, done.violation.is_some(), interrupt)?;
     if args.output.json {
-        let mut report = frame(plan, done.is_ok(), done.is_interrupted, broken.as_ref());
+        let mut report = frame(plan, done.is_ok(), done.is_interrupted(), broken.as_ref());
         join(&mut report, done.json()?);
         output::line(&report.to_string())?;
     } else {
@@ -75,7 +76,7 @@ fn single(
     }
     let failed = done.checks.iter().find_map(|(says, found)| Some((says, found.as_ref()?)));
     let problem = failed.map(|(says, found)| format!("seed {}: {says}: {found}", plan.seed));
-    end(args, broken.as_ref(), problem, done.is_interrupted)
+    end(args, broken.as_ref(), problem, done.is_interrupted())
 }
 
 fn single_text(done: &Done, took: std::time::Duration) -> String {
@@ -97,7 +98,9 @@ fn several(args: &SimulateArgs, plan: &Plan, seeds: u64, interrupt: &Interrupt) 
         join(&mut report, sum.json(plan));
         output::line(&report.to_string())?;
     } else {
-        output::line(&sum.text(plan, took))?;
+        let text = sum.text(plan, took);
+        let cut = format!("interrupted after {} of {seeds} seeds\n{text}", sum.done);
+        output::line(if is_interrupted { &cut } else { &text })?;
     }
     let problem = sum.failed.map(|(seed, text)| format!("seed {seed}: {text}"));
     end(args, broken.as_ref(), problem, is_interrupted)
@@ -132,8 +135,10 @@ fn study(
 
 /// What every report begins with.
 fn frame(plan: &Plan, is_ok: bool, is_interrupted: bool, broken: Option<&Broken>) -> Value {
+    // What held until an interruption says nothing of the rest.
+    let is_known = !is_ok || !is_interrupted;
     json!({
-        "ok": is_ok,
+        "ok": is_known.then_some(is_ok),
         "interrupted": is_interrupted,
         "workload": plan.workload,
         "violation": broken.map(Broken::json),
@@ -167,6 +172,37 @@ fn end(
         None if is_interrupted => Ok(Code::Interrupted),
         None => Ok(Code::Success),
     }
+}
+
+/// Whether nothing that is written overwrites what another flag names. Devices and pipes may be named twice.
+fn check_distinct(args: &SimulateArgs) -> Result<(), Failure> {
+    let named = [
+        ("--scenario", args.ready.scenario.as_deref()),
+        ("--trace", args.output.trace.as_deref()),
+        ("--save", args.output.save.as_deref()),
+    ];
+    for (place, (flag, file)) in named.iter().enumerate() {
+        let Some(file) = file.filter(|file| !file.exists() || file.is_file()) else { continue };
+        let Some(place_of_it) = where_is(file) else { continue };
+        for (other, twin) in &named[place + 1..] {
+            if twin.and_then(where_is).is_some_and(|twin| twin == place_of_it) {
+                let file = file.display();
+                return Err(Failure::usage(format!(
+                    "{flag} and {other} are the same file, {file}: name two"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where a file is, or would be made, whatever way leads there.
+fn where_is(file: &Path) -> Option<PathBuf> {
+    if let Ok(whole) = file.canonicalize() {
+        return Some(whole);
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Some(folder.canonicalize().ok()?.join(file.file_name()?))
 }
 
 /// Whether something could be written there, should it come to that after hours. Leaves no file behind.

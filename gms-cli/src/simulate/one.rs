@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use gms_core::event::State;
 use gms_sim::published::Check;
 use gms_sim::run::{self, Outcome, Spectator};
 use gms_sim::{Report, Scenario, Violation, World};
@@ -20,7 +21,8 @@ pub(super) struct Done {
     pub(super) violation: Option<Violation>,
     /// What had to hold at the end, and what was found instead where it did not.
     pub(super) checks: Vec<(&'static str, Option<String>)>,
-    pub(super) is_interrupted: bool,
+    /// How far it came, where it was interrupted.
+    interrupted: Option<String>,
     end: End,
 }
 
@@ -30,6 +32,8 @@ struct End {
     live: usize,
     /// The number of the view, where all that live are in one.
     view: Option<u64>,
+    /// Of those that live: isolated, or with the majority lost.
+    without_majority: usize,
 }
 
 struct Watcher<'a> {
@@ -78,24 +82,47 @@ pub(super) fn run(
         trace.finish()?;
     }
     let outcome = result.map_err(|error| Failure::fault(error.to_string()))?;
-    Ok(Done::of(&outcome, checks, watcher.is_cut))
+    let interrupted = watcher.is_cut.then(|| cut_short(&outcome, watcher.has_begun, !checks.is_empty()));
+    Ok(Done::of(&outcome, checks, interrupted))
+}
+
+/// How far a run came that was interrupted.
+fn cut_short(outcome: &Outcome, has_begun: bool, has_checks: bool) -> String {
+    let scenario = outcome.world.scenario();
+    let whole = scenario.run_for.saturating_add(scenario.heal_for).as_secs_f64();
+    let mut text = if has_begun {
+        format!("interrupted after {:.0} s of {whole:.0} s", outcome.elapsed.as_secs_f64())
+    } else {
+        String::from("interrupted while the members formed")
+    };
+    if has_checks {
+        text.push_str("; checks not looked at");
+    }
+    text
 }
 
 impl Done {
-    fn of(outcome: &Outcome, checks: &[Check], is_interrupted: bool) -> Self {
+    fn of(outcome: &Outcome, checks: &[Check], interrupted: Option<String>) -> Self {
         // A run that was cut short has not come to where its checks must hold.
-        let checks = if is_interrupted { &[] } else { checks };
+        let checks = if interrupted.is_some() { &[] } else { checks };
         let live = outcome.world.up().count();
         let mut views = outcome.world.up().map(|process| process.view().map(|v| (v.cluster(), v.number())));
         let first = views.next().flatten();
+        let lack = |state| matches!(state, State::Isolated | State::NoQuorum);
+        let without_majority = outcome.world.up().filter(|process| lack(process.node().state())).count();
         let is_one = views.all(|view| view.is_some() && view == first);
         Self {
             report: Report::new(outcome),
             violation: outcome.violation.clone(),
             checks: checks.iter().map(|check| (check.says(), check.look(outcome).err())).collect(),
-            is_interrupted,
-            end: End { live, view: first.filter(|_| is_one).map(|(_, number)| number) },
+            interrupted,
+            end: End { live, view: first.filter(|_| is_one).map(|(_, number)| number), without_majority },
         }
+    }
+
+    /// Whether it was cut short.
+    pub(super) const fn is_interrupted(&self) -> bool {
+        self.interrupted.is_some()
     }
 
     /// Whether everything held.
@@ -105,7 +132,11 @@ impl Done {
 
     /// For people; what broke is told elsewhere.
     pub(super) fn text(&self) -> String {
-        let mut text = Report { violation: None, ..self.report.clone() }.to_string();
+        let report = Report { violation: None, ..self.report.clone() };
+        let mut text = match &self.interrupted {
+            Some(interrupted) => format!("{interrupted}\n{report}"),
+            None => report.to_string(),
+        };
         if self.violation.is_some() {
             text = text.replace("no invariant broke\n", "");
         }
@@ -114,6 +145,9 @@ impl Done {
             (live, Some(view)) => format!("at the end   {live} live, all in view {view}"),
             (live, None) => format!("at the end   {live} live, not in one view"),
         });
+        if self.end.without_majority > 0 {
+            text.push_str(&format!(", {} of them isolated, without a majority", self.end.without_majority));
+        }
         for (says, found) in &self.checks {
             let found = found.as_ref().map_or_else(|| String::from("yes"), |found| format!("NO: {found}"));
             text.push_str(&format!("\nchecked      {says}: {found}"));
@@ -130,6 +164,7 @@ impl Done {
             object.shift_remove("violation");
             object.insert("live".into(), self.end.live.into());
             object.insert("view".into(), self.end.view.into());
+            object.insert("without_majority".into(), self.end.without_majority.into());
             let checks = self
                 .checks
                 .iter()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gms_sim::network::HOSTS_MAX;
 use gms_sim::published::{self, Check};
-use gms_sim::scenario::{Fault, Scenario, Step};
+use gms_sim::scenario::{Fault, Scenario, Start, Step};
 use gms_sim::{ScenarioError, mixed};
 
 use crate::args::{FaultArgs, SimulateArgs, WorldArgs};
@@ -69,6 +69,12 @@ impl Plan {
     pub(super) fn of(args: &SimulateArgs) -> Result<Self, Failure> {
         let (world, faults) = (&args.world, &args.faults);
         let is_bare = *world == WorldArgs::default() && *faults == FaultArgs::default();
+        if faults.at.is_some() && is_quiet(faults) && (args.ready.scenario.is_some() || world.loss.is_some())
+        {
+            return Err(Failure::usage(
+                "--at says when --crash, --stop, --host-loss, --leave and --join happen: give one of them, or leave it out",
+            ));
+        }
         let mut seed = args.seed.unwrap_or(0);
         let (source, workload) = if let Some(file) = &args.ready.scenario {
             let base = read(file)?;
@@ -104,7 +110,9 @@ impl Plan {
                 let Flags { base, world, faults } = &**flags;
                 let mut scenario = Scenario { seed, ..base.clone() };
                 change(&mut scenario, world);
-                scenario.validate().map_err(|error| Failure::usage(error.to_string()))?;
+                for checked in [scenario.validate(), scenario.check_hosts()] {
+                    checked.map_err(|error| Failure::usage(error.to_string()))?;
+                }
                 add(&mut scenario, faults)?;
                 Ok(scenario)
             }
@@ -115,6 +123,7 @@ impl Plan {
     pub(super) fn checks(&self, seed: u64) -> Vec<Check> {
         match &self.source {
             Source::Published(name) => find(name, seed).checks,
+            Source::Flags(flags) if flags.base.start == Start::Together => vec![published::CAME_IN],
             Source::Mixed | Source::Flags(_) => Vec::new(),
         }
     }
@@ -170,10 +179,14 @@ fn full_name(wanted: &str) -> Result<String, Failure> {
 
 /// The faults, or one crash where the flags would leave a world in which nothing happens.
 fn or_one_crash(world: &WorldArgs, faults: &FaultArgs) -> FaultArgs {
-    let FaultArgs { at: _, crash, stop, host_loss, leave, join } = faults;
-    let is_quiet = [crash, stop, host_loss, leave, join].iter().all(|count| count.is_none());
-    let crash = if is_quiet && world.loss.is_none() { Some(1) } else { *crash };
+    let crash = if is_quiet(faults) && world.loss.is_none() { Some(1) } else { faults.crash };
     FaultArgs { crash, ..faults.clone() }
+}
+
+/// Whether the flags name nothing that happens.
+fn is_quiet(faults: &FaultArgs) -> bool {
+    let FaultArgs { at: _, crash, stop, host_loss, leave, join } = faults;
+    [crash, stop, host_loss, leave, join].iter().all(|count| count.is_none())
 }
 
 fn change(scenario: &mut Scenario, world: &WorldArgs) {
@@ -208,6 +221,12 @@ type At = fn(usize) -> Fault;
 fn add(scenario: &mut Scenario, faults: &FaultArgs) -> Result<(), Failure> {
     let FaultArgs { at, crash, stop, host_loss, leave, join } = faults;
     let at = at.unwrap_or_else(|| AT.min(scenario.run_for / 2));
+    if at > scenario.run_for {
+        let end = scenario.run_for;
+        return Err(Failure::usage(format!(
+            "--at {at:?}: the run ends at {end:?}, let it happen earlier or make --for longer"
+        )));
+    }
     let kinds: [(Option<usize>, At); 4] = [
         (*crash, |host| Fault::Crash { host }),
         (*stop, |host| Fault::Stop { host }),

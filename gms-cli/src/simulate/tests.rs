@@ -148,13 +148,91 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
         (&["--members", "1000000000000"], "members is 1000000000000"),
         (&["--join", "1000000000000"], "a world has at most 65536 hosts"),
         (&["--member-timeout", "1ms"], "member-timeout is 1ms"),
-        (&["--at", "2m"], "the run ends at 60s"),
+        (&["--at", "2m"], "--at 120s: the run ends at 60s"),
+        (&["--at", "5s", "--loss", "1%"], "--at says when --crash"),
         (&["--seed", "18446744073709551615", "--seeds", "2"], "begin lower"),
         (&["--scenario", "/nonexistent/world.toml"], "--scenario /nonexistent/world.toml can't be read"),
     ] {
         let said = refused(flags);
         assert!(said.contains(hint), "{flags:?}: {said}");
     }
+}
+
+#[test]
+fn fewer_members_than_a_file_hits_are_refused_as_they_are_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("world.toml");
+    let fault = "[[fault]]\nat = \"1s\"\ndo = ";
+    for (rest, host) in [("\"crash\"\nhosts = [1, 7]", 7), ("\"partition\"\ngroups = [[0, 1], [2, 8]]", 2)] {
+        std::fs::write(&file, format!("members = 9\n{fault}{rest}\n")).unwrap();
+        let file = file.to_str().unwrap();
+        assert!(!plan(&["--scenario", file]).scenario(0).unwrap().faults.is_empty());
+        let said = refused(&["--scenario", file, "--members", "2"]);
+        let expected = format!("host {host} has no process: members start on hosts 0 to 1");
+        assert!(said.contains(&expected), "{said}");
+    }
+}
+
+#[test]
+fn a_time_without_a_fault_is_refused_beside_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("world.toml");
+    std::fs::write(&file, "members = 3\n").unwrap();
+    let file = file.to_str().unwrap();
+    assert!(refused(&["--scenario", file, "--at", "5s"]).contains("--at says when --crash"));
+    assert_eq!(
+        plan(&["--scenario", file, "--at", "5s", "--crash", "1"]).scenario(0).unwrap().faults.len(),
+        1
+    );
+}
+
+#[test]
+fn files_that_would_overwrite_each_other_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("world.toml");
+    std::fs::write(&file, "").unwrap();
+    let dotted = folder.path().join(".").join("world.toml");
+    let missing = folder.path().join("missing");
+    let [file, dotted, missing] = [&file, &dotted, &missing].map(|path| path.to_str().unwrap());
+    for flags in [["--scenario", file, "--trace", dotted], ["--trace", missing, "--save", missing]] {
+        let failure = check_distinct(&args(&flags)).unwrap_err();
+        assert_eq!(failure.code, Code::Usage);
+        assert!(failure.sentence.contains("are the same file"), "{failure}");
+    }
+    assert!(check_distinct(&args(&["--scenario", file, "--trace", missing])).is_ok());
+    assert!(check_distinct(&args(&["--trace", "/dev/null", "--save", "/dev/null"])).is_ok());
+}
+
+/// A run of this scenario, as the command makes it.
+fn done(scenario: Scenario, checks: &[gms_sim::published::Check]) -> Done {
+    let (interrupt, progress) = (Interrupt::watch().unwrap(), Progress::new(1, false));
+    one::run(scenario, checks, None, &interrupt, &progress).unwrap()
+}
+
+#[test]
+fn who_starts_together_and_finds_nobody_has_formed_no_cluster() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("world.toml");
+    let text = "members = 3\nstart = \"together\"\nfor = \"5s\"\n";
+    let cut = "[[fault]]\nat = \"0s\"\ndo = \"down\"\nhosts = \"0-2\"\n";
+    for (text, is_ok) in [(text.to_owned(), true), (format!("{text}{cut}"), false)] {
+        std::fs::write(&file, &text).unwrap();
+        let plan = plan(&["--scenario", file.to_str().unwrap()]);
+        let done = done(plan.scenario(0).unwrap(), &plan.checks(0));
+        assert_eq!(done.is_ok(), is_ok, "{text}{}", done.text());
+    }
+}
+
+#[test]
+fn survivors_without_a_majority_and_what_was_not_measured_are_told() {
+    let down = |host| Step { at: Duration::from_secs(1), fault: Fault::Down { host } };
+    let faults = vec![down(0), down(1), down(2)];
+    let scenario = Scenario { members: 5, run_for: Duration::from_secs(40), faults, ..Scenario::default() };
+    let done = done(scenario, &[]);
+    let json = done.json().unwrap();
+    assert_eq!((&json["live"], &json["without_majority"]), (&5.into(), &5.into()));
+    assert_eq!(json["detection"]["median_ms"], Value::Null);
+    assert!(done.text().contains(", 5 of them isolated, without a majority"), "{}", done.text());
 }
 
 /// Five members of which one dies, as lines.
@@ -243,9 +321,14 @@ fn what_breaks_is_told_with_a_small_scenario_its_last_steps_and_how_to_repeat_it
     assert_eq!(json["invariant"], violation.invariant);
     assert_eq!(json["command"], "gms simulate --seed 3");
     let text = broken.text();
-    for part in
-        ["BROKEN", "1 of 2 faults", "do = \"crash\"", "fault: crash, host = 3", "repeat the whole run with"]
-    {
+    for part in [
+        "BROKEN",
+        "s after the beginning of the small scenario",
+        "1 of 2 faults",
+        "do = \"crash\"",
+        "fault: crash, host = 3",
+        "repeat the whole run with",
+    ] {
         assert!(text.contains(part), "{text}");
     }
 }

@@ -183,12 +183,12 @@ fn published_scenarios_are_listed() {
     assert!(text.contains("r2-crashes-1000 "), "{text}");
 }
 
-#[test]
-fn an_interrupted_simulation_reports_what_it_has() {
+/// What a long run prints that is interrupted once it has begun.
+fn interrupted(more: &[&str]) -> String {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("trace.jsonl");
     let trace = file.display().to_string();
-    let args = ["simulate", "--members", "5", "--for", "900h", "--json", "--trace", &trace];
+    let args = [&["simulate", "--members", "5", "--for", "900h", "--trace", &trace], more].concat();
     let mut child = Guard(gms(&args).stdout(Stdio::piped()).spawn().unwrap());
     let deadline = std::time::Instant::now() + crate::support::DEADLINE;
     // It runs, and watches for signals, once there is something in the trace.
@@ -199,7 +199,14 @@ fn an_interrupted_simulation_reports_what_it_has() {
     kill_process(Pid::from_child(&child.0), Signal::INT).unwrap();
     let line = BufReader::new(child.0.stdout.take().unwrap()).lines().next().unwrap().unwrap();
     assert_eq!(child.ended().code(), Some(130));
-    let report: Value = serde_json::from_str(&line).unwrap();
-    assert_eq!((&report["interrupted"], &report["ok"]), (&true.into(), &true.into()));
+    line
+}
+
+#[test]
+fn an_interrupted_simulation_reports_what_it_has_and_that_it_is_not_all() {
+    let report: Value = serde_json::from_str(&interrupted(&["--json"])).unwrap();
+    assert_eq!((&report["interrupted"], &report["ok"]), (&true.into(), &Value::Null));
     assert!(report["simulated_ms"].as_f64().unwrap() < 900.0 * 3_600_000.0);
+    let first = interrupted(&["--no-progress"]);
+    assert!(first.starts_with("interrupted after ") && first.ends_with(" s of 3240000 s"), "{first}");
 }

@@ -51,6 +51,21 @@ pub(super) const COMPLETE: Check = Check::new("all members end in one view", |ou
     Err(format!("{} of {members} are up, in views of {sizes:?}", outcome.world.up().count()))
 });
 
+/// All processes that start at the beginning come into a view, save those that are killed or leave.
+pub const CAME_IN: Check = Check::new("all that start together come into a view", |outcome| {
+    let members = outcome.world.scenario().members;
+    let processes = outcome.world.processes();
+    let came: BTreeSet<Host> = outcome.metrics.joined.keys().map(|index| processes[*index].host()).collect();
+    let out = processes
+        .iter()
+        .take(members)
+        .filter(|process| process.is_alive && !process.is_leaving && !came.contains(&process.host()));
+    match out.count() {
+        0 => Ok(()),
+        out => Err(format!("{out} of {members} were never in one")),
+    }
+});
+
 /// Whom no fault names stays.
 pub(super) const HEALTHY_STAY: Check = Check::new("no healthy member is removed", |outcome| {
     let faulty = faulty(outcome);
@@ -91,11 +106,8 @@ pub(super) const IN_TIME: Check =
             return Err(format!("{} views of {expected} lack a lost member", report.detection.count));
         }
         let bound = report.member_timeout_ms * 1.5 + 100.0;
-        if report.detection.max_ms <= bound {
-            Ok(())
-        } else {
-            Err(format!("it took {} ms", report.detection.max_ms))
-        }
+        let longest = report.detection.max_ms.unwrap_or_default();
+        if longest <= bound { Ok(()) } else { Err(format!("it took {longest} ms")) }
     });
 
 /// The hosts that the scenario's faults name.

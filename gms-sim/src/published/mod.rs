@@ -11,7 +11,7 @@ mod processes;
 use crate::run::{self, Outcome};
 use crate::scenario::{Scenario, ScenarioError};
 
-pub use checks::Check;
+pub use checks::{CAME_IN, Check};
 pub use network::{bootstrap, cut_link, flip_flop, half_lost, joins_under_loss, lossy, split};
 pub use processes::{Role, crashes, lost_hosts, rolling_restart, starved, stopped};
 

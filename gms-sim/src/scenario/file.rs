@@ -1,6 +1,5 @@
 //! Scenario files: a [`Scenario`] as TOML, read with the line of each mistake, and written.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
@@ -10,8 +9,9 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Table, Value};
 
+use super::check::fault_of;
 use super::values::Hosts;
-use super::{Fault, Scenario, ScenarioError, Step, fault_of, hosts_of};
+use super::{Fault, Scenario, ScenarioError, Step};
 use crate::network::Host;
 
 /// What a file may contain.
@@ -73,47 +73,22 @@ impl Scenario {
     pub fn from_toml(text: &str) -> Result<Self, ScenarioError> {
         let (scenario, spans) = scenario(text).map_err(|mistake| mistake.in_file(text))?;
         scenario.validate()?;
-        let Some((step, host)) = scenario.stray() else { return Ok(scenario) };
-        let message = format!(
-            "host {host} has no process: members start on hosts 0 to {}, others with do = \"start\"",
-            scenario.members - 1
-        );
-        Err(Mistake::at(&spans[step], message).in_file(text))
+        match scenario.stray() {
+            Some((step, host)) => Err(Mistake::at(&spans[step], scenario.no_process(host)).in_file(text)),
+            None => scenario.check_hosts().map(|()| scenario),
+        }
     }
 
-    /// Writes the scenario as a file that [`Scenario::from_toml`] reads back, save faults that can't have an effect
-    /// since no process ever starts on their host.
+    /// Writes the scenario as a file that [`Scenario::from_toml`] reads back, save what can't have an effect since no
+    /// process ever starts on the host.
     pub fn to_toml(&self) -> String {
-        let mut scenario = self.clone();
-        while let Some((step, _)) = scenario.stray() {
-            scenario.faults.remove(step);
-        }
+        let scenario = self.without_strays();
         let mut out = toml::to_string(&scenario).expect("all values have a form in TOML");
         for row in rows(&scenario.faults) {
             out.push('\n');
             out.push_str(&row.text().expect("all values have a form in TOML"));
         }
         out
-    }
-
-    /// How many hosts there are on which a process is, was or will be: the next one is free.
-    pub fn hosts(&self) -> usize {
-        self.started().last().map_or(0, |host| host + 1)
-    }
-
-    /// The hosts on which processes start.
-    fn started(&self) -> BTreeSet<Host> {
-        let starts = |step: &&Step| matches!(step.fault, Fault::Start { .. } | Fault::Restart { .. });
-        let later = self.faults.iter().filter(starts).flat_map(|step| hosts_of(&step.fault));
-        later.chain(0..self.members).collect()
-    }
-
-    /// The first step that is about a host on which no process ever starts, and that host.
-    fn stray(&self) -> Option<(usize, Host)> {
-        let started = self.started();
-        let named = self.faults.iter().enumerate();
-        let mut hosts = named.flat_map(|(n, step)| hosts_of(&step.fault).into_iter().map(move |h| (n, h)));
-        hosts.find(|(_, host)| !started.contains(host))
     }
 }
 

@@ -1,5 +1,6 @@
 //! A run's description: members, network, faults and their times. A scenario and a seed define a run.
 
+mod check;
 mod file;
 pub(crate) mod values;
 
@@ -7,10 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use gms_core::config::{CrashDetection, HeartbeatRecipients};
-use gms_core::member::Weight;
 use serde::{Deserialize, Serialize};
 
-use crate::network::{HOSTS_MAX, Host, Link, Squatter, StreamMode};
+use crate::network::{Host, Link, Squatter, StreamMode};
 
 pub use values::parse_share;
 
@@ -292,100 +292,4 @@ pub enum ScenarioError {
     /// The file is no scenario.
     #[error("{0}")]
     File(String),
-}
-
-impl Scenario {
-    /// Checks all values.
-    ///
-    /// # Errors
-    ///
-    /// The first that is out of bounds, with what to do.
-    pub fn validate(&self) -> Result<(), ScenarioError> {
-        let wrong = |text: String| Err(ScenarioError::Value(text));
-        if self.members == 0 || self.members > HOSTS_MAX {
-            return wrong(format!("members is {}: a cluster has 1 to {HOSTS_MAX}", self.members));
-        }
-        if self.seeds == 0 || self.seeds > 1_000 {
-            return wrong(format!("seeds is {}: between 1 and 1000", self.seeds));
-        }
-        if let Some(fault) = self.network.fault() {
-            return wrong(format!("network: {fault}"));
-        }
-        if let Some((host, weight)) = self.weights.iter().find(|(_, weight)| Weight::new(**weight).is_none())
-        {
-            return wrong(format!("weight of host {host} is {weight}: at most {}", Weight::MAX));
-        }
-        if self.run_for > Duration::from_secs(1_000 * 3_600) {
-            return wrong(format!("for is {:?}: at most 1000h", self.run_for));
-        }
-        crate::process::timing(self).map_err(ScenarioError::Value)?;
-        for step in &self.faults {
-            if let Some(fault) = fault_of(&step.fault) {
-                return wrong(format!("fault at {:?}: {fault}", step.at));
-            }
-            if step.at > self.run_for {
-                return wrong(format!("fault at {:?}: the run ends at {:?}", step.at, self.run_for));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What is wrong with a fault's values, if anything.
-fn fault_of(fault: &Fault) -> Option<String> {
-    if let Some(host) = hosts_of(fault).into_iter().find(|host| *host >= HOSTS_MAX) {
-        return Some(format!("host is {host}: below {HOSTS_MAX}"));
-    }
-    let share = |name: &str, value: f64| {
-        (!(0.0..=1.0).contains(&value)).then(|| format!("{name} is {value}: a share lies between 0 and 1"))
-    };
-    match fault {
-        Fault::Loss { share: value } => share("share", *value),
-        Fault::HostLoss { inward, outward, .. } => {
-            share("inward", *inward).or_else(|| share("outward", *outward))
-        }
-        Fault::Starve { share: value, period, .. } => {
-            let none = (*value <= 0.0).then(|| format!("share is {value}: stop the process instead"));
-            let short =
-                (*period < Duration::from_millis(1)).then(|| format!("period is {period:?}: at least 1ms"));
-            none.or(short).or_else(|| share("share", *value))
-        }
-        Fault::FlipFlop { period, .. } if *period < Duration::from_millis(1) => {
-            Some(format!("period is {period:?}: at least 1ms"))
-        }
-        Fault::Drift { ppm, .. } if ppm.unsigned_abs() > 500_000 => {
-            Some(format!("ppm is {ppm}: at most 500000 either way"))
-        }
-        Fault::Link { link, .. } | Fault::Links { link } => link.fault(),
-        _ => None,
-    }
-}
-
-/// The hosts that a fault names.
-fn hosts_of(fault: &Fault) -> Vec<Host> {
-    match fault {
-        Fault::Start { host }
-        | Fault::Crash { host }
-        | Fault::Restart { host, .. }
-        | Fault::Stop { host }
-        | Fault::Continue { host }
-        | Fault::Suspend { host, .. }
-        | Fault::JumpWallClock { host, .. }
-        | Fault::Leave { host }
-        | Fault::Sick { host, .. }
-        | Fault::Down { host }
-        | Fault::Up { host }
-        | Fault::Streams { host, .. }
-        | Fault::Reject { host, .. }
-        | Fault::Forget { host }
-        | Fault::Squat { host, .. }
-        | Fault::Starve { host, .. }
-        | Fault::Drift { host, .. }
-        | Fault::HostLoss { host, .. }
-        | Fault::FlipFlop { host, .. } => vec![*host],
-        Fault::Expel { host, by } => vec![*host, *by],
-        Fault::Cut { from, to } | Fault::Link { from, to, .. } => vec![*from, *to],
-        Fault::Partition { groups } => groups.concat(),
-        Fault::Loss { .. } | Fault::Links { .. } | Fault::Heal => Vec::new(),
-    }
 }

@@ -115,10 +115,17 @@ fn steps_that_differ_in_their_host_only_are_written_as_one() {
 }
 
 #[test]
-fn faults_without_effect_are_not_written() {
+fn what_has_no_effect_is_not_written() {
     let crash = |host| Step { at: Duration::from_secs(10), fault: Fault::Crash { host } };
-    let scenario = Scenario { faults: vec![crash(9), crash(1)], ..Scenario::default() };
-    assert_eq!(Scenario::from_toml(&scenario.to_toml()).unwrap().faults, [crash(1)]);
+    let split = |groups| Step { at: Duration::from_secs(20), fault: Fault::Partition { groups } };
+    let scenario = Scenario {
+        faults: vec![crash(9), crash(1), split(vec![vec![0, 8], vec![1, 9]])],
+        weights: [(9, 20)].into(),
+        not_eligible: [9].into(),
+        ..Scenario::default()
+    };
+    let expected = Scenario { faults: vec![crash(1), split(vec![vec![0], vec![1]])], ..Scenario::default() };
+    assert_eq!(Scenario::from_toml(&scenario.to_toml()).unwrap(), expected);
 }
 
 #[test]
@@ -163,7 +170,14 @@ fn mistakes_are_named_with_their_line_and_what_is_possible() {
         (&fault("do = \"loss\"\nshare = 2"), &["line 3", "share is 2: a share lies between 0 and 1"]),
         (&fault("host = 3"), &["line 3", "has no `do`"]),
         ("[[fault]]\ndo = \"heal\"", &["line 1", "has no `at`"]),
-        ("[[fault]]\nat = \"2m\"\ndo = \"heal\"", &["fault at 120s: the run ends at 60s"]),
+        ("[[fault]]\nat = \"2m\"\ndo = \"heal\"", &["fault at 120s: the run ends at 60s", "`for`"]),
+        ("heal = \"1001h\"", &["heal is 3603600s: at most 1000h"]),
+        ("weights = { 5 = 20 }", &["weights: host 5 has no process"]),
+        ("not_eligible = [4, 5]", &["not_eligible: host 5 has no process"]),
+        (&fault("do = \"cut\"\nfrom = 2\nto = 2"), &["line 3", "from and to are 2"]),
+        (&fault("do = \"partition\"\ngroups = []"), &["line 3", "groups has none"]),
+        (&fault("do = \"partition\"\ngroups = [[0, 1], [1]]"), &["line 3", "host 1 is named twice"]),
+        (&fault("do = \"partition\"\ngroups = [[0], [7]]"), &["line 3", "host 7 has no process"]),
     ] {
         let said = refused(text);
         assert!(!said.contains('\n'), "{said}");
