@@ -100,12 +100,7 @@ mod tests {
         for alert in [48, 51] {
             assert!(why(alert).contains("another CA has signed it"), "{}", why(alert));
         }
-        let unsigned = ConnectionError::TransportError(quinn::TransportError {
-            code: quinn::TransportErrorCode::crypto(48),
-            frame: None,
-            reason: "UnknownIssuer".into(),
-            crypto: None,
-        });
+        let unsigned = ConnectionError::TransportError(quinn::TransportErrorCode::crypto(48).into());
         let (_, said) = misfit(&unsigned).unwrap();
         assert!(said.contains("or that member was started without --tls-cert"), "{said}");
         assert!(why(43).contains("for servers and for clients"));

@@ -201,7 +201,8 @@ fn where_is(file: &Path) -> Option<PathBuf> {
     if let Ok(whole) = file.canonicalize() {
         return Some(whole);
     }
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     Some(folder.canonicalize().ok()?.join(file.file_name()?))
 }
 

@@ -36,7 +36,7 @@ impl Asked {
         self.is_urgent |= self.holder == Some(info.sender);
         let is_its_own = |m: &&Membership| m.cluster == self.cluster && m.coordinator == self.coordinator;
         let said = info.membership.as_ref().filter(|_| info.sender == self.coordinator).filter(is_its_own);
-        self.put_off_in = self.put_off_in.or(said.map(|membership| membership.view));
+        self.put_off_in = self.put_off_in.or_else(|| said.map(|membership| membership.view));
     }
 }
 
