@@ -91,11 +91,11 @@ impl Scenario {
         scenario
     }
 
-    /// The hosts on which processes start.
+    /// The hosts on which processes start; of more than there may be the first.
     fn started(&self) -> BTreeSet<Host> {
         let starts = |step: &&Step| matches!(step.fault, Fault::Start { .. } | Fault::Restart { .. });
         let later = self.faults.iter().filter(starts).flat_map(|step| hosts_of(&step.fault));
-        later.chain(0..self.members).collect()
+        later.chain(0..self.members.min(HOSTS_MAX)).collect()
     }
 
     /// The first step that is about a host on which no process ever starts, and that host.
