@@ -176,6 +176,12 @@ pub trait Transport: Send + Sync + 'static {
         std::future::pending().await
     }
 
+    /// Whether [`watch`](Self::watch) ends when the process at the other end dies. Where it does not, members take turns with
+    /// heartbeats, so that somebody's next one soon finds nobody.
+    fn watch_shows_crashes(&self) -> bool {
+        false
+    }
+
     /// Counters.
     fn stats(&self) -> TransportStats;
 

@@ -242,6 +242,10 @@ impl Transport for QuicTransport {
         self.endpoint
     }
 
+    fn watch_shows_crashes(&self) -> bool {
+        self.shared.tcp_watch
+    }
+
     fn name(&self) -> &'static str {
         "quic"
     }

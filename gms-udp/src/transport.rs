@@ -122,6 +122,10 @@ impl Transport for UdpTransport {
         self.endpoint
     }
 
+    fn watch_shows_crashes(&self) -> bool {
+        true
+    }
+
     fn name(&self) -> &'static str {
         "udp"
     }

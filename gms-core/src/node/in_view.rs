@@ -102,7 +102,8 @@ pub(super) struct InView {
     strangers: VecDeque<(SocketAddr, Timestamp)>,
     sick: bool,
     heartbeat_at: Timestamp,
-    /// The next heartbeats are those that show the installed view: everybody sends them at once.
+    takes_turns: bool,
+    /// The next heartbeats are those that show the installed view: everybody sends them at once, and turns begin.
     is_in_step: bool,
     hears_majority: bool,
     unfinished: Unfinished,
@@ -164,7 +165,8 @@ impl InView {
             strangers: VecDeque::new(),
             sick: false,
             heartbeat_at: now,
-            is_in_step: true,
+            takes_turns: config.take_turns,
+            is_in_step: config.take_turns,
             hears_majority: false,
             unfinished: Unfinished::default(),
             coordinator_is_idle: false,

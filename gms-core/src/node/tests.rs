@@ -13,7 +13,10 @@ fn at(millis: u64) -> Timestamp {
 
 /// Member `me` of a view of three, installed at 1 s; T is 1 s. What it did on arrival is drained.
 fn member_of_three(me: u8) -> (Node, View) {
-    let mut config = Config::new("test");
+    configured_member_of_three(me, Config::new("test"))
+}
+
+fn configured_member_of_three(me: u8, mut config: Config) -> (Node, View) {
     config.timing.member_timeout = Some(Duration::from_secs(1));
     config.has_seeds = true;
     let mut node = Node::new(config, member(me), 1, at(1_000)).expect("a valid configuration");
@@ -94,6 +97,19 @@ fn after_a_view_members_take_turns_with_heartbeats() {
         sent.dedup();
         let shown = at(1_000);
         assert_eq!(sent[..3], [shown, shown + turn, shown + turn + interval], "member {me}");
+    }
+}
+
+#[test]
+//= docs/protocol.md#fd-4
+fn where_watches_show_crashes_all_send_at_the_same_time() {
+    for me in 0..3 {
+        let mut config = Config::new("test");
+        config.take_turns = false;
+        let (mut node, _) = configured_member_of_three(me, config);
+        let mut sent: Vec<_> = heartbeats(&mut node, 1_400).into_iter().map(|(when, ..)| when).collect();
+        sent.dedup();
+        assert_eq!(sent, [at(1_000), at(1_200), at(1_400)], "member {me}");
     }
 }
 

@@ -247,6 +247,7 @@ impl Builder {
             return Err(StartError::WeightlessFounder);
         }
         let lookup = resolve::system_lookup();
+        self.config.take_turns = !transport.watch_shows_crashes();
         let bound = transport.endpoint();
         let needs_first = self.advertise.is_none() && bound.addr.ip().is_unspecified();
         let needs_count = self.config.expected_seeds.is_none() && !seeds.iter().all(Seed::is_address);
