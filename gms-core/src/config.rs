@@ -268,7 +268,7 @@ pub struct Config {
     /// How long the majority must be lost before [`QuorumLoss::Leave`] acts. Default: 4 T.
     pub quorum_loss_timeout: Option<Duration>,
     /// Whether members take turns with heartbeats after a view. Default: yes. It shows deaths sooner where datagrams alone do, and
-    /// costs the receivers a wake-up for each; [`runtime`](crate::runtime) asks the transport.
+    /// costs the receivers a wake-up for each; the runtime asks the transport.
     pub take_turns: bool,
 }
 
