@@ -60,10 +60,12 @@ pub(crate) enum Item {
     Watcher(oneshot::Sender<Result<Arc<Link>, SendFailure>>),
 }
 
-impl Item {
-    /// Whether somebody waits for what comes of it. A datagram may as well be a moment later.
-    const fn is_urgent(&self) -> bool {
-        matches!(self, Self::Frame(_))
+impl Dial {
+    /// Something waits for the connection, and somebody for what comes of it: a datagram may as well be a moment later.
+    fn handle_item(&self, item: &Item) {
+        if matches!(item, Item::Frame(_)) {
+            self.hurry.notify_one();
+        }
     }
 }
 
@@ -92,9 +94,7 @@ impl Peers {
         let failures = match self.by_addr.get_mut(&to) {
             Some(Peer::Linked(link)) => return Offered::Linked(Arc::clone(link), item),
             Some(Peer::Dialling { waiting, dial, .. }) => {
-                if item.is_urgent() {
-                    dial.hurry.notify_one();
-                }
+                dial.handle_item(&item);
                 return waiting.add(item);
             }
             Some(Peer::Resting { until, .. }) if *until > now && matches!(item, Item::Datagram(_)) => {
@@ -104,9 +104,7 @@ impl Peers {
             None => 0,
         };
         let dial = Arc::new(Dial::default());
-        if item.is_urgent() {
-            dial.hurry.notify_one();
-        }
+        dial.handle_item(&item);
         let mut waiting = Waiting::default();
         let _ = waiting.add(item);
         self.set(to, Peer::Dialling { waiting, dial: Arc::clone(&dial), failures });

@@ -83,12 +83,12 @@ fn identity(args: &RunArgs) -> Identity {
 fn reload_at(mut hangup: Signal, certificates: Option<Certificates>) {
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
-            let read = match certificates.clone() {
-                Some(certificates) => off_the_runtime(move || certificates.reload()).await,
-                None => None,
+            let Some(certificates) = certificates.clone() else {
+                tracing::info!("SIGHUP: there are no certificates to read again; the member goes on");
+                continue;
             };
-            match read {
-                None => tracing::info!("SIGHUP: there are no certificates to read again; the member goes on"),
+            match off_the_runtime(move || certificates.reload()).await {
+                None => tracing::error!("reading certificates broke off; those in use stay"),
                 Some(Ok(())) => {
                     tracing::info!("certificates were read again; connections made from here on use them")
                 }

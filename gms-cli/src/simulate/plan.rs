@@ -110,9 +110,8 @@ impl Plan {
                 let Flags { base, world, faults } = &**flags;
                 let mut scenario = Scenario { seed, ..base.clone() };
                 change(&mut scenario, world);
-                for checked in [scenario.validate(), scenario.check_hosts()] {
-                    checked.map_err(|error| Failure::usage(error.to_string()))?;
-                }
+                let checked = scenario.validate().and_then(|()| scenario.check_hosts());
+                checked.map_err(|error| Failure::usage(error.to_string()))?;
                 add(&mut scenario, faults)?;
                 Ok(scenario)
             }

@@ -103,8 +103,8 @@ pub(super) struct InView {
     sick: bool,
     heartbeat_at: Timestamp,
     takes_turns: bool,
-    /// The next heartbeats are those that show the installed view: everybody sends them at once, and turns begin.
-    is_in_step: bool,
+    /// The next heartbeats show the installed view, everybody sends them at once, and turns begin after them.
+    turns_begin: bool,
     hears_majority: bool,
     unfinished: Unfinished,
     /// Looked at once a heartbeat interval.
@@ -166,7 +166,7 @@ impl InView {
             sick: false,
             heartbeat_at: now,
             takes_turns: config.take_turns,
-            is_in_step: config.take_turns,
+            turns_begin: config.take_turns,
             hears_majority: false,
             unfinished: Unfinished::default(),
             coordinator_is_idle: false,

@@ -148,7 +148,7 @@ impl InView {
         self.ask_new_senders(now, &new_senders, out);
         //= docs/protocol.md#fd-4
         let shows_at = now + self.show_after(decided.as_ref().map(|d| &d.change));
-        self.is_in_step = self.takes_turns;
+        self.turns_begin = self.takes_turns;
         self.heartbeat_at = if shows_at > now { self.heartbeat_at.min(shows_at) } else { now };
     }
 

@@ -47,12 +47,12 @@ impl InView {
         beats
     }
 
-    /// Time from these heartbeats to the next. After those that all members send together because of a new view, their next ones
-    /// are spread evenly: so the first datagram that finds nobody at a dead member's address is sent soon.
+    /// Time from these heartbeats to the next. Where members take turns, those after the ones that all send together because of a
+    /// new view are spread evenly: so the first datagram that finds nobody at a dead member's address is sent soon.
     //= docs/protocol.md#fd-4
     fn next_heartbeat_after(&mut self) -> Duration {
         let interval = self.view.timing().heartbeat_interval;
-        if !std::mem::replace(&mut self.is_in_step, false) {
+        if !std::mem::take(&mut self.turns_begin) {
             return interval;
         }
         let place = self.view.place(&self.me.id).expect("a member installs only views that contain it");
