@@ -13,8 +13,21 @@ const BYTES_MAX: u64 = 16 << 20;
 ///
 /// What the system says; the file is larger, or no UTF-8.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+    read_all(File::open(path)?)
+}
+
+/// The text on stdin, of at most 16 MiB.
+///
+/// # Errors
+///
+/// As [`read_text`].
+pub(crate) fn read_stdin() -> io::Result<String> {
+    read_all(io::stdin().lock())
+}
+
+fn read_all(from: impl io::Read) -> io::Result<String> {
     let mut text = String::new();
-    File::open(path)?.take(BYTES_MAX + 1).read_to_string(&mut text)?;
+    from.take(BYTES_MAX + 1).read_to_string(&mut text)?;
     if text.len() as u64 > BYTES_MAX {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 16 MiB"));
     }

@@ -30,6 +30,7 @@ fn main() {
     let (mut events, mut slowest) = (0, (std::time::Duration::ZERO, 0));
     for seed in (from..to).step_by(step) {
         let scenario = mixed::scenario(seed);
+        let over = scenario.transport;
         match run::run(scenario) {
             Ok(outcome) => {
                 events += outcome.events;
@@ -38,7 +39,7 @@ fn main() {
                 }
                 if let Some(violation) = outcome.violation {
                     *found.entry(violation.invariant).or_default() += 1;
-                    println!("seed {seed} ({:?}): {violation}", mixed::Profile::of(seed));
+                    println!("seed {seed} ({:?}, {over:?}): {violation}", mixed::Profile::of(seed));
                 }
             }
             Err(error) => println!("seed {seed}: {error}"),

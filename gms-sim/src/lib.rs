@@ -22,5 +22,5 @@ mod world;
 
 pub use process::Process;
 pub use report::Report;
-pub use scenario::{Fault, Scenario, ScenarioError, Start, Step};
+pub use scenario::{Fault, Scenario, ScenarioError, Start, Step, Transport};
 pub use world::{Look, Observer, Violation, World};

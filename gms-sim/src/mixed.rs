@@ -1,8 +1,8 @@
 //! The mixed workload: from a seed a scenario with faults of all kinds, and then a healing phase.
 //!
 //! Seeds take turns among [`Profile`]s, so that each promise is tested where it holds: losses at one instant in a calm
-//! world, partitions, a lossy network, slow machines, and everything at once. A quarter of them have hubs, and in a quarter
-//! trackers forget connections.
+//! world, partitions, a lossy network, slow machines, and everything at once. A quarter of them have hubs, in a quarter
+//! trackers forget connections, and a third have no connections that show a death.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use fastrand::Rng;
 use gms_core::config::HeartbeatRecipients;
 
 use crate::network::{Host, Link, Squatter, StreamMode};
-use crate::scenario::{Fault, Scenario, Step};
+use crate::scenario::{Fault, Scenario, Step, Transport};
 
 /// T of all mixed runs.
 const T: Duration = Duration::from_secs(1);
@@ -60,6 +60,7 @@ pub fn scenario(seed: u64) -> Scenario {
         run_for: Duration::from_millis(rng.u64(15_000..25_000)),
         heal_for: HEAL_FOR,
         heartbeat_recipients: recipients(seed),
+        transport: transport(seed),
         ..Scenario::default()
     };
     if rng.u32(0..4) == 0 {
@@ -103,6 +104,12 @@ fn forgets(scenario: &Scenario) -> Vec<Step> {
 fn recipients(seed: u64) -> Option<HeartbeatRecipients> {
     let mut rng = Rng::with_seed(seed ^ 0x6875_6273_0000_0000);
     (rng.u32(0..4) == 0).then(|| HeartbeatRecipients::Predecessors(rng.u16(1..=6)))
+}
+
+/// On a third of the days datagrams alone show deaths. Drawn apart from all else, too.
+fn transport(seed: u64) -> Transport {
+    let mut rng = Rng::with_seed(seed ^ 0x7175_6963_0000_0000);
+    if rng.u32(0..3) == 0 { Transport::Quic } else { Transport::Udp }
 }
 
 /// Other weights than ten, and members that come last in office.

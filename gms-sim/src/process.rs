@@ -94,6 +94,7 @@ impl Process {
         let mut config = Config::new("simulated");
         config.timing = timing(scenario).expect("the scenario was validated");
         config.has_seeds = true;
+        config.take_turns = !scenario.transport.watch_shows_crashes();
         if comeback.is_out() {
             // As the runtime does: who was in a cluster founds another only where all that it knows of are in none.
             let known = u16::try_from(scenario.seeds + way_back.len()).unwrap_or(u16::MAX);

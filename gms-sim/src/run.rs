@@ -92,9 +92,6 @@ pub fn run_watched(scenario: Scenario, spectator: &mut dyn Spectator) -> Result<
     if flow.is_continue() && !heal_for.is_zero() && world.violation().is_none() {
         healed_after = heal(&mut world, heal_for, spectator);
     }
-    if flow.is_continue() && world.violation().is_none() {
-        world.end();
-    }
     Ok(Outcome {
         metrics: world.metrics().clone(),
         violation: world.violation().cloned(),

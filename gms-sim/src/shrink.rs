@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::network::Link;
 use crate::run::{self, Spectator};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Transport};
 use crate::world::{Violation, World};
 
 /// Most runs that shrinking may cost.
@@ -109,6 +109,7 @@ impl Search<'_> {
         self.try_changed(|scenario| scenario.weights.clear());
         self.try_changed(|scenario| scenario.not_eligible.clear());
         self.try_changed(|scenario| scenario.network = Link::default());
+        self.try_changed(|scenario| scenario.transport = Transport::Udp);
         let fewer = |scenario: &mut Scenario| {
             scenario.members -= 1;
             scenario.seeds = scenario.seeds.min(scenario.members);

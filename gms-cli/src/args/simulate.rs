@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use gms_core::config::{CrashDetection, HeartbeatRecipients};
 
-use super::values;
+use super::{TransportName, values};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,6 +56,9 @@ pub(crate) struct WorldArgs {
     /// Who gets heartbeats: as for gms run [default: auto]
     #[arg(long, value_name = "WHO", value_parser = values::heartbeat_recipients)]
     pub(crate) heartbeat_recipients: Option<HeartbeatRecipients>,
+    /// What shows a death: udp has connections that end, quic has errors of datagrams alone [default: udp]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) transport: Option<TransportName>,
     /// Whether refused connections prove that a process is gone: fast or strict [default: fast]
     #[arg(long, value_name = "HOW", value_parser = values::crash_detection)]
     pub(crate) crash_detection: Option<CrashDetection>,
@@ -101,7 +104,7 @@ pub(crate) struct FaultArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Ready-made")]
 pub(crate) struct ReadyArgs {
-    /// The scenario in a TOML file; flags that are given change it or add to it
+    /// The scenario in a TOML file, or - for stdin; flags that are given change it or add to it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["mixed", "published"])]
     pub(crate) scenario: Option<PathBuf>,
     /// The mixed workload: faults of all kinds, drawn from the seed, and then healing

@@ -75,7 +75,12 @@ pub(crate) fn read_token(file: &Path) -> Result<String, Failure> {
 
 async fn run(args: RunArgs, mut signals: Signals, hangup: Signal) -> Result<Code, Failure> {
     let http = http::listen(&args.outside)?;
-    let transport = Opened::open(&args, hangup).await?;
+    let Some(opened) = Opened::open(&args, hangup, signals.next()).await else {
+        return Err(Failure::fault(
+            "told to end before the member started: its certificates had not been read",
+        ));
+    };
+    let transport = opened?;
     let mut builder = settings::builder(&args)?;
     let mut trace = None;
     if let Some(file) = &args.outside.trace {

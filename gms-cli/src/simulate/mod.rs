@@ -64,18 +64,27 @@ fn single(
     let whole = scenario.run_for.saturating_add(scenario.heal_for);
     let steps = u64::try_from(whole.as_millis()).unwrap_or(u64::MAX);
     let progress = Progress::new(steps, shows_progress(args));
-    let done = one::run(scenario, &checks, trace, interrupt, &progress)?;
+    let done = match one::run(scenario, &checks, trace, interrupt, &progress) {
+        Err(failure) if args.output.json => {
+            let problem = format!("seed {}: {}", plan.seed, failure.sentence);
+            let report = frame(plan, Verdict { is_ok: false, is_interrupted: false }, None, Some(&problem));
+            output::line(&report.to_string())?;
+            return Err(failure);
+        }
+        result => result?,
+    };
     let took = progress.took();
     let broken = study(args, plan, plan.seed, done.violation.is_some(), interrupt)?;
+    let failed = done.checks.iter().find_map(|(says, found)| Some((says, found.as_ref()?)));
+    let problem = failed.map(|(says, found)| format!("seed {}: {says}: {found}", plan.seed));
     if args.output.json {
-        let mut report = frame(plan, done.is_ok(), done.is_interrupted(), broken.as_ref());
+        let verdict = Verdict { is_ok: done.is_ok(), is_interrupted: done.is_interrupted() };
+        let mut report = frame(plan, verdict, broken.as_ref(), problem.as_deref());
         join(&mut report, done.json()?);
         output::line(&report.to_string())?;
     } else {
         output::line(&single_text(&done, took))?;
     }
-    let failed = done.checks.iter().find_map(|(says, found)| Some((says, found.as_ref()?)));
-    let problem = failed.map(|(says, found)| format!("seed {}: {says}: {found}", plan.seed));
     end(args, broken.as_ref(), problem, done.is_interrupted())
 }
 
@@ -93,8 +102,10 @@ fn several(args: &SimulateArgs, plan: &Plan, seeds: u64, interrupt: &Interrupt) 
     let broken = study(args, plan, seed, sum.broken.is_some(), interrupt)?;
     let is_ok = sum.broken.is_none() && sum.failed.is_none();
     let is_interrupted = is_ok && sum.done < seeds;
+    let problem = sum.failed.as_ref().map(|(seed, text)| format!("seed {seed}: {text}"));
     if args.output.json {
-        let mut report = frame(plan, is_ok, is_interrupted, broken.as_ref());
+        let verdict = Verdict { is_ok, is_interrupted };
+        let mut report = frame(plan, verdict, broken.as_ref(), problem.as_deref());
         join(&mut report, sum.json(plan));
         output::line(&report.to_string())?;
     } else {
@@ -102,7 +113,6 @@ fn several(args: &SimulateArgs, plan: &Plan, seeds: u64, interrupt: &Interrupt) 
         let cut = format!("interrupted after {} of {seeds} seeds\n{text}", sum.done);
         output::line(if is_interrupted { &cut } else { &text })?;
     }
-    let problem = sum.failed.map(|(seed, text)| format!("seed {seed}: {text}"));
     end(args, broken.as_ref(), problem, is_interrupted)
 }
 
@@ -133,8 +143,15 @@ fn study(
     Ok(broken)
 }
 
+/// How it went.
+struct Verdict {
+    is_ok: bool,
+    is_interrupted: bool,
+}
+
 /// What every report begins with.
-fn frame(plan: &Plan, is_ok: bool, is_interrupted: bool, broken: Option<&Broken>) -> Value {
+fn frame(plan: &Plan, verdict: Verdict, broken: Option<&Broken>, problem: Option<&str>) -> Value {
+    let Verdict { is_ok, is_interrupted } = verdict;
     // What held until an interruption says nothing of the rest.
     let is_known = !is_ok || !is_interrupted;
     json!({
@@ -142,6 +159,7 @@ fn frame(plan: &Plan, is_ok: bool, is_interrupted: bool, broken: Option<&Broken>
         "interrupted": is_interrupted,
         "workload": plan.workload,
         "violation": broken.map(Broken::json),
+        "problem": problem,
     })
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use gms_sim::network::HOSTS_MAX;
 use gms_sim::published::{self, Check};
 use gms_sim::scenario::{Fault, Scenario, Start, Step};
-use gms_sim::{ScenarioError, mixed};
+use gms_sim::{ScenarioError, Transport, mixed};
 
-use crate::args::{FaultArgs, SimulateArgs, WorldArgs};
+use crate::args::{FaultArgs, SimulateArgs, TransportName, WorldArgs};
 use crate::exit::Failure;
 use crate::files;
 
@@ -18,6 +18,8 @@ const MEMBERS: usize = 20;
 const AT: Duration = Duration::from_secs(10);
 /// Keeps the choice of victims apart from what else is drawn from the seed.
 const VICTIMS: u64 = 0x7669_6374_696d_7300;
+/// What stands for stdin where a file is named.
+const STDIN: &str = "-";
 /// Characters of an error that quotes a file.
 const QUOTED_MAX: usize = 600;
 /// Share of the mean delay that is the shortest, as in the default network.
@@ -129,7 +131,9 @@ impl Plan {
 }
 
 fn read(file: &Path) -> Result<Scenario, Failure> {
-    let text = files::read_text(file).map_err(|error| {
+    let is_stdin = file == Path::new(STDIN);
+    let text = if is_stdin { files::read_stdin() } else { files::read_text(file) };
+    let text = text.map_err(|error| {
         Failure::usage(format!("--scenario {} can't be read ({error}): name a readable file", file.display()))
     })?;
     Scenario::from_toml(&text).map_err(|error| match error {
@@ -193,6 +197,7 @@ fn change(scenario: &mut Scenario, world: &WorldArgs) {
         members,
         member_timeout,
         heartbeat_recipients,
+        transport,
         crash_detection,
         loss,
         delay,
@@ -210,6 +215,11 @@ fn change(scenario: &mut Scenario, world: &WorldArgs) {
         scenario.network.delay_min = delay.mul_f64(SHORTEST);
     }
     scenario.heartbeat_recipients = heartbeat_recipients.or(scenario.heartbeat_recipients);
+    scenario.transport = match transport {
+        Some(TransportName::Udp) => Transport::Udp,
+        Some(TransportName::Quic) => Transport::Quic,
+        None => scenario.transport,
+    };
     scenario.crash_detection = crash_detection.or(scenario.crash_detection);
 }
 

@@ -23,9 +23,9 @@ impl Progress {
         let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(steps), target);
         let template = if output::colour_of_log() {
-            "{bar:30.green} {percent:>3}%  {msg}"
+            "{bar:10.green} {percent:>3}% {wide_msg}"
         } else {
-            "{bar:30} {percent:>3}%  {msg}"
+            "{bar:10} {percent:>3}% {wide_msg}"
         };
         let style = ProgressStyle::with_template(template).expect("the template is well-formed");
         bar.set_style(style.progress_chars("=> "));
@@ -67,6 +67,7 @@ impl Progress {
     fn sentence(&self, simulated: Duration, events: u64) -> String {
         let took = self.took().as_secs_f64().max(1e-9);
         let speed = simulated.as_secs_f64() / took;
-        format!("{:.0} s simulated, {speed:.0} x real time, {events} events", simulated.as_secs_f64())
+        let millions = events as f64 / 1e6;
+        format!("{:.0} s, {speed:.0} x real time, {millions:.1} M events", simulated.as_secs_f64())
     }
 }

@@ -66,10 +66,17 @@ fn flags_make_the_world_and_nobody_is_hit_twice() {
     let hits =
         ["--crash", "3", "--stop", "2", "--host-loss", "2", "--leave", "2", "--join", "2", "--at", "7s"];
     let scenario = plan(
-        &[&flags[..], &hits, &["--heartbeat-recipients", "all", "--crash-detection", "strict"]].concat(),
+        &[
+            &flags[..],
+            &hits,
+            &["--heartbeat-recipients", "all", "--crash-detection", "strict"],
+            &["--transport", "quic"],
+        ]
+        .concat(),
     )
     .scenario(7)
     .unwrap();
+    assert_eq!(scenario.transport, gms_sim::Transport::Quic);
     assert_eq!(scenario.network.loss, 0.02);
     assert_eq!(scenario.network.delay_mean, Duration::from_millis(10));
     assert_eq!(scenario.network.delay_min, Duration::from_millis(4));

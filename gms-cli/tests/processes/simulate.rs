@@ -1,6 +1,6 @@
 //! The simulation, as a stranger starts it.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -132,7 +132,29 @@ fn flags_become_a_file_that_is_the_same_run() {
     let (_, by_flags, _) = simulated(&[&flags[..], &["--json"]].concat());
     let output = run(&["simulate", "--scenario", &file, "--json"]);
     let by_file = String::from_utf8(output.stdout).unwrap();
+    let mut child = Guard(
+        gms(&["simulate", "--scenario", "-", "--json"])
+            .stdin(std::fs::File::open(&file).unwrap())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let mut by_stdin = String::new();
+    child.0.stdout.take().unwrap().read_to_string(&mut by_stdin).unwrap();
+    assert_eq!(by_stdin, by_file);
     assert_eq!(by_file, by_flags.replace(r#""workload":"flags""#, r#""workload":"scenario""#));
+}
+
+#[test]
+fn a_program_is_told_why_nothing_was_run() {
+    for more in [&[][..], &["--seeds", "2"]] {
+        let (code, told, said) = simulated(&[&["--loss", "100%", "--json"], more].concat());
+        assert_eq!(code, 1, "{told}");
+        let report: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(report["ok"], false);
+        let problem = report["problem"].as_str().unwrap();
+        assert!(problem.starts_with("seed 0: ") && said.contains(&problem[8..]), "{problem} {said}");
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(super) struct Group {
     pub(super) view: ViewId,
     pub(super) lost: BTreeSet<usize>,
     pub(super) survivors: Vec<usize>,
-    /// Whether they were lost in one way and nothing else was lost before the deadline.
+    /// Whether they were lost in one way, all show it or none, and nothing else was lost before the deadline.
     pub(super) is_alone: bool,
 }
 
@@ -131,7 +131,7 @@ impl Losses {
         let is_whole =
             survivors.iter().all(is_same) && before.members().iter().all(|m| is_there(&m.member.id));
         if is_calm && of_one_view && is_whole {
-            let is_alone = self.open.is_empty() && of_one_kind;
+            let is_alone = self.open.is_empty() && of_one_kind && all_show(look, &lost);
             self.open.push(Group { at: first.at, deadline, cluster, view, lost, survivors, is_alone });
         }
     }
@@ -171,6 +171,12 @@ impl Group {
         let names = self.lost.iter().map(|index| look.processes[*index].member().name.as_str());
         names.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Whether the death of each would show at once: where only ICMP errors show it, a host that has sent all it may is silent.
+fn all_show(look: Look<'_>, lost: &BTreeSet<usize>) -> bool {
+    let shows = |index: &usize| look.network.has_errors_left(look.now, look.processes[*index].host());
+    look.scenario.transport.watch_shows_crashes() || lost.iter().all(shows)
 }
 
 /// Whether a process runs on a host that is on the network.

@@ -164,16 +164,25 @@ impl Network {
         !is_cut && !is_apart && self.hosts[from].loss_out < 1.0 && self.hosts[to].loss_in < 1.0
     }
 
-    /// Whether a host may send one more ICMP error: Linux sends about one a second, six in a row (`icmp_ratelimit`).
-    pub(crate) fn takes_error(&mut self, now: Timestamp, host: Host) -> bool {
+    /// How many ICMP errors a host may send at once: Linux lets it have about one a second, six in a row
+    /// (`icmp_ratelimit`), by whom it sends them to; other systems limit all together, as here.
+    fn errors_left(state: &HostState, now: Timestamp) -> f64 {
         const BURST: f64 = 6.0;
+        match state.errors_at {
+            Timestamp::ZERO => BURST,
+            at => (state.errors_left + now.since(at).as_secs_f64()).min(BURST),
+        }
+    }
+
+    /// Whether a host has ICMP errors left to send.
+    pub(crate) fn has_errors_left(&self, now: Timestamp, host: Host) -> bool {
+        self.host(host).is_none_or(|state| Self::errors_left(state, now) >= 1.0)
+    }
+
+    /// Whether a host may send one more ICMP error; then that is one less.
+    pub(crate) fn takes_error(&mut self, now: Timestamp, host: Host) -> bool {
         let state = self.host_mut(host);
-        let regained = now.since(state.errors_at).as_secs_f64();
-        state.errors_left = if state.errors_at == Timestamp::ZERO {
-            BURST
-        } else {
-            (state.errors_left + regained).min(BURST)
-        };
+        state.errors_left = Self::errors_left(state, now);
         state.errors_at = now;
         let may = state.errors_left >= 1.0;
         if may {

@@ -15,13 +15,14 @@ use super::{Fault, Scenario, ScenarioError, Step};
 use crate::network::Host;
 
 /// What a file may contain.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "members",
     "seeds",
     "seed",
     "member_timeout",
     "heartbeat_recipients",
     "crash_detection",
+    "transport",
     "start",
     "for",
     "heal",

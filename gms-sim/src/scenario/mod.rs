@@ -217,6 +217,24 @@ pub enum Start {
     Together,
 }
 
+/// What the members speak over: what it shows of a death, as gms-udp and gms-quic do, and not what its packets cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// Watch connections end when a process dies, and ICMP errors answer datagrams.
+    #[default]
+    Udp,
+    /// ICMP errors alone: members take turns with their heartbeats.
+    Quic,
+}
+
+impl Transport {
+    /// Whether a watch connection ends when the process at its other end dies.
+    pub const fn watch_shows_crashes(self) -> bool {
+        matches!(self, Self::Udp)
+    }
+}
+
 /// A run's description. [`Scenario::from_toml`] and [`Scenario::to_toml`] read and write it as a file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default)]
@@ -237,6 +255,8 @@ pub struct Scenario {
     /// Whether refused connections prove a death. None: the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crash_detection: Option<CrashDetection>,
+    /// What the members speak over.
+    pub transport: Transport,
     /// How the run begins.
     pub start: Start,
     /// Length of the first phase, in which faults happen and safety must hold.
@@ -270,6 +290,7 @@ impl Default for Scenario {
             member_timeout: Duration::from_secs(5),
             heartbeat_recipients: None,
             crash_detection: None,
+            transport: Transport::Udp,
             start: Start::Formed,
             run_for: Duration::from_secs(60),
             heal_for: Duration::ZERO,

@@ -242,11 +242,6 @@ impl World {
         }
     }
 
-    /// Asks all observers for their last word.
-    pub fn end(&mut self) {
-        self.observe(|observer, look| observer.end(look));
-    }
-
     fn turn(&mut self) {
         let Some((at, item)) = self.queue.pop() else { return };
         self.events += 1;

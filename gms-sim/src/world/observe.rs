@@ -73,16 +73,6 @@ pub trait Observer: fmt::Debug {
         let (_, _, _) = (look, by, outputs);
         Ok(())
     }
-
-    /// The run ended as planned.
-    ///
-    /// # Errors
-    ///
-    /// As [`Observer::step`].
-    fn end(&mut self, look: Look<'_>) -> Result<(), String> {
-        let _ = look;
-        Ok(())
-    }
 }
 
 /// An invariant that a run broke.

@@ -37,6 +37,9 @@ impl Watches {
 impl World {
     /// A process opens a watch connection.
     pub(super) fn start_watch(&mut self, process: usize, watch: WatchId, address: SocketAddr) {
+        if !self.scenario.transport.watch_shows_crashes() {
+            return;
+        }
         self.watches.open.insert((process, watch), (address, None));
         let failed = Input::WatchEnded { watch, end: WatchEnd::Failed };
         let Some((host, port)) = host_of(address) else {

@@ -96,7 +96,7 @@ pub(crate) static CASES: &[Case] = &[
     case(&[AcceptedIsAlive], &LOST, 8, "who dies is out in time"),
     case(&[ValueChanges], &PARTED, 8, "only the coordinator proposes unasked, and a ballot has one value"),
     case(&[PromiseForgotten], &RETURNS, 30, ONE_VIEW),
-    case(&[AcceptedForgotten], &PARTED, 60, ISOLATED),
+    case(&[AcceptedForgotten], &PARTED, 60, ONE_VIEW),
     case(&[OneVoteDecides], &BEHIND, 12, MAJORITY),
     case(&[LeaversLetGoEarly], &LEAVERS, 8, "who leaves is let go by a majority"),
     case(&[BehindForEver], &BEHIND, 8, PROGRESS),

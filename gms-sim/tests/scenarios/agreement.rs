@@ -49,7 +49,6 @@ fn lose_coordinator_when(seed: u64, is_there: impl Fn(&World, u64, usize) -> boo
     assert!(reached, "seed {seed}: {:?}", world.violation());
     world.inflict(Fault::Down { host: 0 });
     world.run_for(seconds(60));
-    world.end();
     assert_eq!(world.violation(), None, "seed {seed}");
     (world, before)
 }

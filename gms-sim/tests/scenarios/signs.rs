@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use gms_core::config::CrashDetection;
-use gms_sim::{Fault, Report, Scenario};
+use gms_sim::{Fault, Report, Scenario, Step, Transport};
 
 use crate::{assert_ends_with, assert_untouched, at, run, scenario, seconds};
 
@@ -55,6 +55,40 @@ fn five_neighbours_of_fifty_with_the_coordinator_make_one_view_at_once() {
     for first in [0, 20, 47] {
         let lost: Vec<usize> = (first..first + 5).map(|host| host % 50).collect();
         die_together(50, &lost, 3);
+    }
+}
+
+/// As over QUIC: of the dead only datagrams tell that find nobody, and somebody sends one soon.
+fn by_datagrams(members: usize, seconds: u64, faults: Vec<Step>) -> Scenario {
+    Scenario { transport: Transport::Quic, ..scenario(members, seconds, faults) }
+}
+
+#[test]
+fn where_datagrams_alone_show_a_death_the_next_in_turn_finds_it() {
+    let mut slower = 0;
+    for seed in 0..10 {
+        let faults = vec![at(7, Fault::Crash { host: 3 })];
+        let outcome = run(Scenario { seed, ..by_datagrams(10, 12, faults) });
+        assert_ends_with(&outcome, 9);
+        let slowest = outcome.metrics.detections.iter().map(|d| d.after).max().expect("somebody saw it");
+        // Of nine survivors, somebody's turn comes in a tenth of an interval or two.
+        let interval = outcome.world.scenario().member_timeout / 4;
+        assert!(slowest < interval / 5 + AT_ONCE, "seed {seed}: {slowest:?}");
+        slower += usize::from(slowest > AT_ONCE);
+    }
+    assert!(
+        slower > 0,
+        "with nothing else to show it, some deaths are found later than by connections that close"
+    );
+}
+
+#[test]
+fn three_of_ten_that_die_at_once_leave_by_one_view_where_datagrams_alone_show_it() {
+    for seed in 0..10 {
+        let faults = [2, 3, 7].map(|host| at(7, Fault::Crash { host })).to_vec();
+        let outcome = run(Scenario { seed, ..by_datagrams(10, 12, faults) });
+        assert_eq!(Report::new(&outcome).views, 1, "seed {seed}");
+        assert_ends_with(&outcome, 7);
     }
 }
 

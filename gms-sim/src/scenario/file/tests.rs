@@ -1,6 +1,6 @@
 use super::*;
 use crate::network::{Link, Squatter, StreamMode};
-use crate::scenario::Start;
+use crate::scenario::{Start, Transport};
 
 fn refused(text: &str) -> String {
     Scenario::from_toml(text).unwrap_err().to_string()
@@ -79,6 +79,7 @@ fn everything() -> Vec<Fault> {
         Fault::Links { link },
         Fault::Streams { host: 1, mode: StreamMode::Hang },
         Fault::Reject { host: 1, on: true },
+        Fault::Forget { host: 1 },
         Fault::Squat { host: 1, squatter: Squatter::Garbage },
         Fault::Heal,
     ]
@@ -91,6 +92,7 @@ fn every_scenario_that_is_written_reads_back_the_same() {
         seed: u64::MAX,
         heartbeat_recipients: Some(gms_core::config::HeartbeatRecipients::Auto),
         crash_detection: Some(gms_core::config::CrashDetection::Fast),
+        transport: Transport::Quic,
         start: Start::Together,
         heal_for: Duration::from_secs(60),
         rejoin: false,
