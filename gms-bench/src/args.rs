@@ -105,6 +105,8 @@ pub(crate) enum Way {
     Received,
     /// Encoded and sent
     Sent,
+    /// Encoded, sent over QUIC, received and decoded
+    Quic,
 }
 
 /// `gms-bench limits`
@@ -116,7 +118,7 @@ pub(crate) struct LimitsArgs {
     /// Peers to send to and to receive from; a member needs two to watch one and be watched by another
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(2..=5000))]
     pub(crate) peers: u16,
-    /// Which way is measured. Default: both
+    /// Which way is measured. Default: all
     #[arg(long, value_enum)]
     pub(crate) only: Option<Way>,
     /// How long each measurement takes

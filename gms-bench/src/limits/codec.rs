@@ -12,7 +12,8 @@ use crate::stage::{FIRST_NUMBER, Stage};
 /// Heartbeats of one measurement: a few milliseconds.
 const COUNT: u64 = 50_000;
 
-fn sample() -> Datagram {
+/// A heartbeat of a member that has run for a day.
+pub(super) fn sample() -> Datagram {
     let addresses = (1..=3).map(|n| ([10, 0, 0, n], 7790).into()).collect();
     let mut stage = Stage::new(addresses, Timestamp::from_millis(1000));
     stage.note_sent(0, FIRST_NUMBER);

@@ -5,6 +5,7 @@
 
 mod codec;
 mod load;
+mod quic;
 mod receive;
 mod report;
 mod send;
@@ -43,22 +44,34 @@ fn measure(args: &LimitsArgs, interrupt: &Interrupt) -> Result<LimitsReport, Fai
     let mut receiver = Receiver::new(peers)?;
     report.window = receiver.window();
     let mut sender = Sender::new(peers)?;
+    let wants = |way| args.only.is_none_or(|only| only == way);
     for pair in 0..args.repeats {
         // Which of the two is first changes, since the first one warms the caches of the other.
         let bare_first = pair % 2 == 0;
         interrupt.check()?;
-        if args.only != Some(Way::Sent) {
+        if wants(Way::Received) {
             bar.set_message("receiving");
             let (bare, own) =
                 both(&mut receiver, bare_first, |r| r.bare(args.time), |r| r.through_a_member(args.time))?;
             report.received.push((bare, own));
         }
         interrupt.check()?;
-        if args.only != Some(Way::Received) {
+        if wants(Way::Sent) {
             bar.set_message("sending");
             let (bare, own) =
                 both(&mut sender, bare_first, |s| s.bare(args.time), |s| s.through_a_member(args.time))?;
             report.sent.push((bare, own));
+        }
+        interrupt.check()?;
+        if wants(Way::Quic) {
+            bar.set_message("over QUIC");
+            let (bare, own) = both(
+                &mut (),
+                bare_first,
+                |()| quic::bare(args.time),
+                |()| quic::through_transports(args.time),
+            )?;
+            report.quic.push((bare, own));
         }
         report.codec_ns.push(codec::heartbeat_ns());
         bar.inc(1);

@@ -37,7 +37,8 @@ pub(super) fn thread_cpu() -> u64 {
     spent(ClockId::ThreadCPUTime)
 }
 
-fn process_cpu() -> u64 {
+/// Nanoseconds of processor time of this process.
+pub(super) fn process_cpu() -> u64 {
     spent(ClockId::ProcessCPUTime)
 }
 

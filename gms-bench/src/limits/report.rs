@@ -12,6 +12,8 @@ const HEARTBEAT_BYTES_MAX: usize = 48;
 /// Least share of the bare loop, in percent.
 const RECEIVED_MIN: f64 = 60.0;
 const SENT_MIN: f64 = 80.0;
+/// Least share of what quinn alone carries, in percent.
+const QUIC_MIN: f64 = 80.0;
 
 /// How many datagrams went through in what time.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -47,6 +49,9 @@ pub struct LimitsReport {
     pub received: Vec<(Rate, Rate)>,
     /// Sent.
     pub sent: Vec<(Rate, Rate)>,
+    /// From one endpoint to another over QUIC: through quinn alone, then through gms-quic.
+    #[serde(default)]
+    pub quic: Vec<(Rate, Rate)>,
     /// Nanoseconds to encode a heartbeat and decode it.
     pub codec_ns: Vec<f64>,
     /// Bytes of the largest heartbeat.
@@ -76,6 +81,11 @@ impl LimitsReport {
         );
         text.push_str(&row("received, decoded and recorded", &self.received, RECEIVED_MIN));
         text.push_str(&row("encoded and sent to distinct peers", &self.sent, SENT_MIN));
+        text.push_str(&row(
+            "over QUIC: encoded, sent, received, decoded; beside quinn",
+            &self.quic,
+            QUIC_MIN,
+        ));
         if let Some(spread) = Spread::of(self.codec_ns.iter().copied()) {
             let held = |is_held: bool| if is_held { "yes" } else { "**no**" };
             text.push_str(&format!(
@@ -124,6 +134,7 @@ mod tests {
             window: 4096,
             received: vec![(rate(1000), rate(500)), (rate(2000), rate(1400)), (rate(400), rate(200))],
             sent: vec![(rate(100), rate(90))],
+            quic: vec![(rate(200), rate(180))],
             codec_ns: vec![120.4, 160.0, 100.0],
             heartbeat_bytes: 49,
         };
@@ -133,6 +144,7 @@ mod tests {
             | --- | --- | --- | --- | --- | --- | --- |\n\
             | received, decoded and recorded | 500 | 250 | 50 % (50 to 70, 3 pairs) | 1000000 / 2000000 ns | at least 60 % | **no** |\n\
             | encoded and sent to distinct peers | 50 | 45 | 90 % (90 to 90, 1 pairs) | 10000000 / 11111111 ns | at least 80 % | yes |\n\
+            | over QUIC: encoded, sent, received, decoded; beside quinn | 100 | 90 | 90 % (90 to 90, 1 pairs) | 5000000 / 5555556 ns | at least 80 % | yes |\n\
             \n| what | measured | demanded | held |\n| --- | --- | --- | --- |\n\
             | a heartbeat encoded and decoded | 120 ns (100 to 160) | less than 150 ns | yes |\n\
             | largest heartbeat, not sealed | 49 bytes | at most 48 bytes | **no** |\n";
