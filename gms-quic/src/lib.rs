@@ -39,6 +39,7 @@ mod identity;
 mod life;
 mod limits;
 mod link;
+mod mute;
 mod naming;
 mod outbox;
 mod peers;
