@@ -13,7 +13,7 @@ use crate::world::{Violation, World};
 
 /// Events after which whoever looks at a run is asked anew, also within a simulated second: a fraction of a second on any
 /// machine, so that a run can be broken off however large its world is.
-pub const EVENTS_PER_LOOK: u64 = 10_000;
+pub const EVENTS_PER_LOOK: u64 = 1_000;
 
 /// What a run brought.
 #[derive(Debug)]

@@ -20,12 +20,14 @@ pub struct Shrunk {
     pub violation: Violation,
     /// Runs that finding it took.
     pub runs: usize,
+    /// Whether the search was told to stop.
+    pub is_cut: bool,
 }
 
 /// Looks for a smaller scenario that breaks the same invariant. `goes_on` is asked every simulated second; once it says
 /// no, the smallest so far is it. Returns the scenario itself where nothing can go.
 pub fn shrink(scenario: &Scenario, violation: &Violation, goes_on: &dyn Fn() -> bool) -> Shrunk {
-    let best = Shrunk { scenario: scenario.clone(), violation: violation.clone(), runs: 0 };
+    let best = Shrunk { scenario: scenario.clone(), violation: violation.clone(), runs: 0, is_cut: false };
     let mut search = Search { best, goes_on };
     loop {
         let before = search.best.scenario.clone();
@@ -33,6 +35,7 @@ pub fn shrink(scenario: &Scenario, violation: &Violation, goes_on: &dyn Fn() -> 
         search.drop_faults();
         search.simplify();
         if search.best.scenario == before || search.is_over() {
+            search.best.is_cut = !goes_on();
             return search.best;
         }
     }
@@ -150,6 +153,7 @@ mod tests {
         let violation = run::run(scenario.clone()).unwrap().violation.unwrap();
         let shrunk = shrink(&scenario, &violation, &|| true);
         assert_eq!(shrunk.violation.invariant, violation.invariant);
+        assert!(!shrunk.is_cut);
         assert_eq!(shrunk.scenario.faults.len(), 1, "{:?}", shrunk.scenario);
         assert!(matches!(shrunk.scenario.faults[0].fault, Fault::Crash { host: 4 }));
         let again = run::run(shrunk.scenario).unwrap().violation;
@@ -171,6 +175,6 @@ mod tests {
         let scenario = broken();
         let violation = run::run(scenario.clone()).unwrap().violation.unwrap();
         let shrunk = shrink(&scenario, &violation, &|| false);
-        assert_eq!((shrunk.scenario, shrunk.runs), (scenario, 0));
+        assert_eq!((shrunk.scenario, shrunk.runs, shrunk.is_cut), (scenario, 0, true));
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct RunArgs {
     /// Name of this member, unique in the cluster [default: the host's name]
     #[arg(long, env = "GMS_NAME", value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Where to listen, UDP and (not with --transport quic) TCP on the same number; port 0 picks one
+    /// Where to listen, UDP and TCP on the same number (UDP alone with --transport quic --quic-watch quic); port 0 picks one
     #[arg(long, env = "GMS_BIND", value_name = "IP:PORT", default_value = "0.0.0.0:7790", value_parser = values::bind)]
     pub(crate) bind: SocketAddr,
     /// Where others reach this member [default: the address that routes to the first seed]
@@ -81,7 +81,7 @@ pub(crate) struct TimingArgs {
     /// How long changes are collected into one view [default: 5ms]
     #[arg(long, env = "GMS_BATCH_WINDOW", value_name = "TIME", value_parser = values::duration)]
     pub(crate) batch_window: Option<Duration>,
-    /// Who gets heartbeats: all, or all in views of up to 128 and few in larger ones, or those few with N of them before it in
+    /// Who gets heartbeats: all; auto, which is all in views of up to 128 and few in larger ones; or those few with N of them before it in
     /// the ring, 1 to 32 [default: auto]
     #[arg(long, env = "GMS_HEARTBEAT_RECIPIENTS", value_name = "WHO", value_parser = values::heartbeat_recipients)]
     pub(crate) heartbeat_recipients: Option<HeartbeatRecipients>,

@@ -29,7 +29,7 @@ impl TransportName {
 /// How a member watches another over QUIC.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum QuicWatch {
-    /// By the connection that carries everything else.
+    /// By datagrams that come back, and the connection that carries everything else.
     Quic,
     /// By a TCP connection that carries nothing, on the port of the same number.
     Tcp,

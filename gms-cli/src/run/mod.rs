@@ -13,8 +13,8 @@ mod transport;
 use std::path::Path;
 use std::time::Duration;
 
-use gms_core::event::StopReason;
-use gms_core::runtime::{EventStream, Gms};
+use gms_core::event::{Event, StopReason};
+use gms_core::runtime::{Builder, EventStream, Gms};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::RunArgs;
@@ -73,21 +73,48 @@ pub(crate) fn read_token(file: &Path) -> Result<String, Failure> {
     Ok(token.to_owned())
 }
 
-async fn run(args: RunArgs, mut signals: Signals, hangup: Signal) -> Result<Code, Failure> {
+/// What is opened before the member starts.
+struct Prepared {
+    http: Option<http::Port>,
+    transport: Opened,
+    builder: Builder,
+    trace: Option<LineSink>,
+}
+
+/// Opens everything. That may take for ever: files that are named may be pipes, or on a file system that hangs.
+async fn prepare(args: &RunArgs, hangup: Signal) -> Result<Prepared, Failure> {
     let http = http::listen(&args.outside)?;
-    let Some(opened) = Opened::open(&args, hangup, signals.next()).await else {
-        return Err(Failure::fault(
-            "told to end before the member started: its certificates had not been read",
-        ));
-    };
-    let transport = opened?;
-    let mut builder = settings::builder(&args)?;
+    let transport = Opened::open(args, hangup).await?;
+    let mut builder = settings::builder(args)?;
     let mut trace = None;
     if let Some(file) = &args.outside.trace {
         let (sink, lines) = open_trace(file)?;
         builder = builder.trace(Box::new(sink));
         trace = Some(lines);
     }
+    Ok(Prepared { http, transport, builder, trace })
+}
+
+/// What `prepare` gives, unless `told` to end before.
+async fn unless_told<T: Send + 'static>(
+    prepare: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+    told: impl Future<Output = ()>,
+) -> Result<T, Failure> {
+    tokio::select! {
+        prepared = transport::off_the_runtime(prepare) => {
+            prepared.unwrap_or_else(|| Err(Failure::fault("what the member needs could not be opened")))
+        }
+        () = told => Err(Failure::fault(
+            "told to end before the member started: a file or an address kept it waiting",
+        )),
+    }
+}
+
+async fn run(args: RunArgs, mut signals: Signals, hangup: Signal) -> Result<Code, Failure> {
+    let opening = args.clone();
+    let handle = tokio::runtime::Handle::current();
+    let prepare = move || handle.block_on(prepare(&opening, hangup));
+    let Prepared { http, transport, builder, trace } = unless_told(prepare, signals.next()).await?;
     let (gms, events) = transport
         .start(builder)
         .await
@@ -157,7 +184,14 @@ async fn follow(
     loop {
         tokio::select! {
             event = events.next_stamped() => match event {
-                Some(event) => pump.tell(event),
+                Some(event) => {
+                    let is_last = matches!(event.event, Event::Stopped { .. });
+                    pump.tell(event);
+                    if is_last {
+                        // A further signal has nothing to end.
+                        return Some(finish(gms, pump).await);
+                    }
+                }
                 None => return Some(finish(gms, pump).await),
             },
             () = signals.next() => {
@@ -202,5 +236,24 @@ fn end(args: &RunArgs, reason: &StopReason) -> Result<Code, Failure> {
         StopReason::TransportFailed(why) => failure(Code::Fault, &format!("{why}: start the member again")),
         StopReason::Aborted => failure(Code::Fault, "told to stop at once: the others find this member gone"),
         other => failure(Code::Fault, &format!("stopped: {other:?}; look at the log")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn who_is_told_to_end_waits_for_no_file() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (free, hang) = mpsc::channel::<()>();
+        let prepare = move || hang.recv().map_err(|_| Failure::fault("freed"));
+        let told = runtime.block_on(unless_told(prepare, async {})).unwrap_err();
+        assert!(told.sentence.starts_with("told to end before the member started"), "{told}");
+        drop(free);
+        let opened = runtime.block_on(unless_told(|| Ok(7), std::future::pending()));
+        assert_eq!(opened.unwrap(), 7);
     }
 }

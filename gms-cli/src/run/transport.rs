@@ -3,7 +3,6 @@
 use gms_core::runtime::{Builder, EventStream, Gms, StartError};
 use gms_quic::{BindError, Certificates, Identity, QuicTransport, TlsError, TlsFiles, TlsPart};
 use gms_udp::UdpTransport;
-use tokio::runtime::Handle;
 use tokio::signal::unix::Signal;
 
 use crate::args::{QuicWatch, RunArgs, TransportName};
@@ -18,24 +17,8 @@ pub(super) enum Opened {
 }
 
 impl Opened {
-    /// Opens what the flags name; `None` when told to end before it is open: certificates may be on a file system that hangs.
-    pub(super) async fn open(
-        args: &RunArgs,
-        hangup: Signal,
-        told: impl Future<Output = ()>,
-    ) -> Option<Result<Self, Failure>> {
-        let args = args.clone();
-        let handle = Handle::current();
-        let open = move || handle.block_on(Self::open_now(&args, hangup));
-        tokio::select! {
-            opened = off_the_runtime(open) => {
-                Some(opened.unwrap_or_else(|| Err(Failure::fault("opening the transport broke off"))))
-            }
-            () = told => None,
-        }
-    }
-
-    async fn open_now(args: &RunArgs, hangup: Signal) -> Result<Self, Failure> {
+    /// Opens what the flags name.
+    pub(super) async fn open(args: &RunArgs, hangup: Signal) -> Result<Self, Failure> {
         let bind = args.bind.to_string();
         match args.transport {
             TransportName::Udp => {
@@ -116,7 +99,9 @@ fn reload_at(mut hangup: Signal, certificates: Option<Certificates>) {
 }
 
 /// What `read` gives, while all else goes on: a file system that hangs must not keep the member from its signals.
-async fn off_the_runtime<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub(super) async fn off_the_runtime<T: Send + 'static>(
+    read: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     tokio::task::spawn_blocking(read).await.ok()
 }
 

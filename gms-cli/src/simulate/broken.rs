@@ -41,8 +41,12 @@ pub(super) struct Broken {
     small: Shrunk,
     /// When it broke in the small scenario, from the beginning of the first phase.
     at: Duration,
+    /// Whether making it small, or listening to it, was interrupted.
+    is_cut: bool,
     steps: Vec<String>,
     command: String,
+    /// Whether the command reads the scenario from stdin.
+    reads_stdin: bool,
 }
 
 impl Broken {
@@ -54,11 +58,14 @@ impl Broken {
         interrupt: &Interrupt,
     ) -> Self {
         let small = shrink(scenario, violation, &|| !interrupt.is_set());
-        let mut listener = Listener { tail: Shared::new(Tail::default()), began: Timestamp::ZERO };
+        let mut listener = Listener { interrupt, tail: Shared::new(Tail::default()), began: Timestamp::ZERO };
         // It ran before: it forms, and breaks the same invariant.
         drop(run::run_watched(small.scenario.clone(), &mut listener));
-        let mut steps = listener.tail.with(|tail| tail.steps(listener.began));
-        let at = small.violation.at.since(listener.began);
+        let is_cut = small.is_cut || interrupt.is_set();
+        // The steps of half a run are none that led to it.
+        let mut steps =
+            if is_cut { Vec::new() } else { listener.tail.with(|tail| tail.steps(listener.began)) };
+        let at = small.violation.after;
         let faults = small.scenario.faults.iter().filter(|step| step.at <= at);
         steps.extend(faults.map(|step| (step.at, format!("fault: {}", step.fault))));
         steps.sort_by_key(|(at, _)| *at);
@@ -67,10 +74,17 @@ impl Broken {
             seed: scenario.seed,
             faults_before: scenario.faults.len(),
             at,
+            is_cut,
             steps: steps.iter().map(|(at, what)| format!("{:>9.3}  {what}", at.as_secs_f64())).collect(),
+            reads_stdin: [" --scenario - ", " --scenario=- "].iter().any(|flag| command.contains(flag)),
             command,
             small,
         }
+    }
+
+    /// Whether it was interrupted: there may be a smaller one.
+    pub(super) const fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// The small scenario as a file.
@@ -92,8 +106,9 @@ impl Broken {
     pub(super) fn text(&self) -> String {
         let mut text = format!("BROKEN       {}\n", self.sentence());
         text.push_str(&format!(
-            "\nsmallest scenario found in {} runs ({} of {} faults):\n\n{}",
+            "\nsmallest scenario found in {} runs{} ({} of {} faults):\n\n{}",
             self.small.runs,
+            if self.is_cut { ", interrupted" } else { "" },
             self.small.scenario.faults.len(),
             self.faults_before,
             self.scenario()
@@ -102,7 +117,8 @@ impl Broken {
         for step in &self.steps {
             text.push_str(&format!("{step}\n"));
         }
-        text.push_str(&format!("\nrepeat the whole run with\n  {}", self.command));
+        let on_stdin = if self.reads_stdin { ", with the scenario on stdin" } else { "" };
+        text.push_str(&format!("\nrepeat the whole run{on_stdin} with\n  {}", self.command));
         text
     }
 
@@ -146,12 +162,13 @@ fn quoted(word: String) -> String {
     if word.chars().all(is_plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-struct Listener {
+struct Listener<'a> {
+    interrupt: &'a Interrupt,
     tail: Shared<Tail>,
     began: Timestamp,
 }
 
-impl Spectator for Listener {
+impl Spectator for Listener<'_> {
     fn begins(&mut self, world: &mut World) {
         self.began = world.now();
         let trace = WorldTrace::new(self.tail.clone(), world);
@@ -159,7 +176,7 @@ impl Spectator for Listener {
     }
 
     fn passes(&mut self, _: &World) -> ControlFlow<()> {
-        ControlFlow::Continue(())
+        if self.interrupt.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 

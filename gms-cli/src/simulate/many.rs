@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use gms_sim::run::{self, Spectator};
-use gms_sim::{Report, World};
+use gms_sim::{Report, Violation, World};
 use serde_json::{Value, json};
 
 use crate::event_json::millis;
@@ -26,7 +26,7 @@ struct Brief {
     report: Report,
     simulated: Duration,
     healed_after: Option<Duration>,
-    is_broken: bool,
+    violation: Option<Violation>,
     checks: Vec<String>,
 }
 
@@ -34,8 +34,8 @@ struct Brief {
 #[derive(Debug, Default)]
 pub(super) struct Sum {
     pub(super) done: u64,
-    /// The first seed that breaks an invariant.
-    pub(super) broken: Option<u64>,
+    /// The first seed that breaks an invariant, and how.
+    pub(super) broken: Option<(u64, Violation)>,
     /// The first seed of which something else did not hold, and what.
     pub(super) failed: Option<(u64, String)>,
     simulated: Duration,
@@ -65,7 +65,7 @@ impl Sum {
             }
         };
         self.done += 1;
-        let Brief { report, simulated, healed_after, is_broken, checks } = brief;
+        let Brief { report, simulated, healed_after, violation, checks } = brief;
         self.simulated += simulated;
         self.events += report.events;
         self.losses += report.losses as u64;
@@ -77,8 +77,8 @@ impl Sum {
         self.joins_failed += report.joins_failed;
         self.leaves_timed_out += report.leaves_timed_out;
         self.slowest_heal = self.slowest_heal.max(healed_after.map(|after| (after, seed)));
-        if is_broken {
-            self.broken = Some(seed);
+        if let Some(violation) = violation {
+            self.broken = Some((seed, violation));
         } else if !checks.is_empty() {
             self.failed = Some((seed, checks.join("; ")));
         }
@@ -209,7 +209,7 @@ fn brief(plan: &Plan, seed: u64, is_over: &AtomicBool) -> Result<Brief, String> 
         report: Report::new(&outcome),
         simulated: outcome.elapsed,
         healed_after: outcome.healed_after,
-        is_broken: outcome.violation.is_some(),
+        violation: outcome.violation.clone(),
         checks: failed.collect(),
     })
 }

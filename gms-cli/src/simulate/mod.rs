@@ -10,6 +10,7 @@ mod trace;
 
 use std::path::{Path, PathBuf};
 
+use gms_sim::Violation;
 use serde_json::{Value, json};
 
 use crate::args::SimulateArgs;
@@ -74,11 +75,13 @@ fn single(
         result => result?,
     };
     let took = progress.took();
-    let broken = study(args, plan, plan.seed, done.violation.is_some(), interrupt)?;
+    let violation = done.violation.as_ref().map(|violation| (plan.seed, violation));
+    let broken = study(args, plan, violation, interrupt)?;
+    let is_interrupted = done.is_interrupted() || broken.as_ref().is_some_and(Broken::is_cut);
     let failed = done.checks.iter().find_map(|(says, found)| Some((says, found.as_ref()?)));
     let problem = failed.map(|(says, found)| format!("seed {}: {says}: {found}", plan.seed));
     if args.output.json {
-        let verdict = Verdict { is_ok: done.is_ok(), is_interrupted: done.is_interrupted() };
+        let verdict = Verdict { is_ok: done.is_ok(), is_interrupted };
         let mut report = frame(plan, verdict, broken.as_ref(), problem.as_deref());
         join(&mut report, done.json()?);
         output::line(&report.to_string())?;
@@ -98,13 +101,14 @@ fn several(args: &SimulateArgs, plan: &Plan, seeds: u64, interrupt: &Interrupt) 
     let progress = Progress::new(seeds, shows_progress(args));
     let sum: Sum = many::run(plan, interrupt, &progress);
     let took = progress.took();
-    let seed = sum.broken.unwrap_or(plan.seed);
-    let broken = study(args, plan, seed, sum.broken.is_some(), interrupt)?;
+    let violation = sum.broken.as_ref().map(|(seed, violation)| (*seed, violation));
+    let broken = study(args, plan, violation, interrupt)?;
     let is_ok = sum.broken.is_none() && sum.failed.is_none();
     let is_interrupted = is_ok && sum.done < seeds;
     let problem = sum.failed.as_ref().map(|(seed, text)| format!("seed {seed}: {text}"));
     if args.output.json {
-        let verdict = Verdict { is_ok, is_interrupted };
+        let is_cut = broken.as_ref().is_some_and(Broken::is_cut);
+        let verdict = Verdict { is_ok, is_interrupted: is_interrupted || is_cut };
         let mut report = frame(plan, verdict, broken.as_ref(), problem.as_deref());
         join(&mut report, sum.json(plan));
         output::line(&report.to_string())?;
@@ -124,23 +128,19 @@ const fn shows_progress(args: &SimulateArgs) -> bool {
 fn study(
     args: &SimulateArgs,
     plan: &Plan,
-    seed: u64,
-    is_broken: bool,
+    broken: Option<(u64, &Violation)>,
     interrupt: &Interrupt,
 ) -> Result<Option<Broken>, Failure> {
-    if !is_broken {
-        return Ok(None);
-    }
+    let Some((seed, violation)) = broken else { return Ok(None) };
     let progress = Progress::new(1, shows_progress(args));
     progress.say("an invariant broke: looking for a smaller scenario that breaks it");
     let scenario = plan.scenario(seed)?;
-    let outcome = gms_sim::run::run(scenario.clone()).map_err(|error| Failure::fault(error.to_string()))?;
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let arguments = arguments.skip_while(|argument| argument != "simulate").skip(1);
     let command = broken::command(arguments, plan.workload == "mixed", seed);
-    let broken = outcome.violation.map(|violation| Broken::study(&scenario, &violation, command, interrupt));
+    let broken = Broken::study(&scenario, violation, command, interrupt);
     progress.end();
-    Ok(broken)
+    Ok(Some(broken))
 }
 
 /// How it went.

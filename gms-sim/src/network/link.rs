@@ -80,6 +80,9 @@ impl Link {
             let (mean, min) = (self.delay_mean, self.delay_min);
             return Some(format!("delay_mean {mean:?} is shorter than delay_min {min:?}"));
         }
+        if self.mtu == Some(0) {
+            return Some(String::from("mtu is 0: nothing would ever pass, cut the link instead"));
+        }
         if self.bandwidth == Some(0) {
             return Some(String::from("bandwidth is 0: cut the link instead"));
         }

@@ -357,7 +357,7 @@ impl World {
         }
         for observer in observers {
             if let Err(text) = observer.step(look, index, kind) {
-                violation.get_or_insert(Violation { invariant: observer.name(), at: *now, text });
+                violation.get_or_insert_with(|| look.violation(observer.name(), text));
             }
         }
     }
@@ -368,13 +368,14 @@ impl World {
         let look = Look { now: *now, began: *began, processes, network: net, truth, scenario, queued };
         for observer in observers {
             if let Err(text) = ask(observer.as_mut(), look) {
-                violation.get_or_insert(Violation { invariant: observer.name(), at: *now, text });
+                violation.get_or_insert_with(|| look.violation(observer.name(), text));
             }
         }
     }
 
     pub(crate) fn break_with(&mut self, invariant: &'static str, text: String) {
-        self.violation.get_or_insert(Violation { invariant, at: self.now, text });
+        let after = self.elapsed();
+        self.violation.get_or_insert(Violation { invariant, at: self.now, after, text });
     }
 
     /// Holds or resumes a process's loop.

@@ -1,6 +1,7 @@
 //! How a run is watched: everything that happens at a process is shown to observers, with the world beside it.
 
 use std::fmt;
+use std::time::Duration;
 
 use gms_core::Timestamp;
 use gms_core::member::ShortId;
@@ -42,6 +43,11 @@ impl Look<'_> {
         let view = self.processes[by].view()?;
         view.contains(&self.processes[from].member().id).then_some(from)
     }
+
+    /// What broke at this moment.
+    pub(super) fn violation(&self, invariant: &'static str, text: String) -> Violation {
+        Violation { invariant, at: self.now, after: self.now.since(self.began), text }
+    }
 }
 
 /// Somebody who watches a run. An error ends it.
@@ -82,6 +88,8 @@ pub struct Violation {
     pub invariant: &'static str,
     /// When, in the world's time.
     pub at: Timestamp,
+    /// When, from the beginning of the first phase; zero while the members form.
+    pub after: Duration,
     /// What happened.
     pub text: String,
 }
