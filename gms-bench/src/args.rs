@@ -121,8 +121,8 @@ pub(crate) struct LimitsArgs {
     /// Which way is measured. Default: all
     #[arg(long, value_enum)]
     pub(crate) only: Option<Way>,
-    /// How long each measurement takes
-    #[arg(long, default_value = "500ms", value_parser = duration)]
+    /// How long each measurement takes: 50ms to 10s
+    #[arg(long, default_value = "500ms", value_parser = measured)]
     pub(crate) time: Duration,
     /// Where the report goes; without it, only to standard output
     #[arg(long)]
@@ -148,6 +148,13 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let span = humantime::parse_duration(text)
         .map_err(|_| String::from("not a duration: write it like 5s, 250ms or 1m"))?;
     if span <= SPAN_MAX { Ok(span) } else { Err(String::from("longer than a week: name a shorter span")) }
+}
+
+/// Parses how long a measurement takes: long enough to say something, and not so long that an interruption waits for it.
+fn measured(text: &str) -> Result<Duration, String> {
+    let span = duration(text)?;
+    let is_sensible = (Duration::from_millis(50)..=Duration::from_secs(10)).contains(&span);
+    is_sensible.then_some(span).ok_or_else(|| String::from("write 50ms to 10s, and more --repeats for more"))
 }
 
 /// Parses a peer's name, or `none`.
@@ -194,6 +201,15 @@ mod tests {
     fn a_single_peer_makes_no_ring() {
         assert!(Cli::try_parse_from(["gms-bench", "limits", "--peers", "1"]).is_err());
         assert!(Cli::try_parse_from(["gms-bench", "limits", "--peers", "2"]).is_ok());
+    }
+
+    #[test]
+    fn a_measurement_takes_neither_no_time_nor_for_ever() {
+        for (time, is_taken) in [("0s", false), ("1ms", false), ("50ms", true), ("10s", true), ("11s", false)]
+        {
+            let parsed = Cli::try_parse_from(["gms-bench", "limits", "--time", time]);
+            assert_eq!(parsed.is_ok(), is_taken, "{time}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! - `gms-bench compare` ([`compare`]) does the same to clusters of several systems and says how long each took to
 //!   notice, what it costs, and whom it accuses wrongly. Each member is a process; see [`cluster`].
 //! - `gms-bench limits` ([`limits`]) compares the way of a heartbeat through a whole member with a bare loop over the
-//!   same system calls.
+//!   same system calls, and over QUIC with quinn alone.
 //! - `cargo bench -p gms-bench` measures parts; what its benches share is in [`stage`].
 //!
 //! `docs/benchmarks.md` says how to read what comes out.

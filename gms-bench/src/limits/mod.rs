@@ -1,7 +1,7 @@
 //! `gms-bench limits`: what the machine can do at most, and GMS's share of it.
 //!
-//! Each measurement is a pair, made one right after the other: a bare loop over the same system calls and sizes, and
-//! GMS's own path. Shares are taken within pairs, since a machine's speed drifts.
+//! Each measurement is a pair, made one right after the other: a bare loop over the same system calls and sizes (over QUIC
+//! quinn alone), and GMS's own path. Shares are taken within pairs, since a machine's speed drifts.
 
 mod codec;
 mod load;
@@ -27,13 +27,18 @@ pub use send::Sender;
 /// `gms-bench limits`
 pub(crate) fn command(args: &LimitsArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::on_signals()?;
-    let report = measure(args, &interrupt)?;
-    print(&report.markdown())?;
-    let Some(dir) = &args.out else { return Ok(()) };
-    write_out(&report, dir)
+    let (report, ended) = measure(args, &interrupt)?;
+    if !report.is_empty() {
+        print(&report.markdown())?;
+        if let Some(dir) = &args.out {
+            write_out(&report, dir)?;
+        }
+    }
+    ended
 }
 
-fn measure(args: &LimitsArgs, interrupt: &Interrupt) -> Result<LimitsReport, Failure> {
+/// What was measured, and why that is not all.
+fn measure(args: &LimitsArgs, interrupt: &Interrupt) -> Result<(LimitsReport, Result<(), Failure>), Failure> {
     let peers = usize::from(args.peers);
     raise_descriptors(peers)?;
     let mut report = LimitsReport::new(peers);
@@ -43,42 +48,53 @@ fn measure(args: &LimitsArgs, interrupt: &Interrupt) -> Result<LimitsReport, Fai
     }
     let mut receiver = Receiver::new(peers)?;
     report.window = receiver.window();
+    report.heartbeat_bytes = codec::heartbeat_bytes();
     let mut sender = Sender::new(peers)?;
-    let wants = |way| args.only.is_none_or(|only| only == way);
+    let mut ended = Ok(());
     for pair in 0..args.repeats {
         // Which of the two is first changes, since the first one warms the caches of the other.
-        let bare_first = pair % 2 == 0;
-        interrupt.check()?;
-        if wants(Way::Received) {
-            bar.set_message("receiving");
-            let (bare, own) =
-                both(&mut receiver, bare_first, |r| r.bare(args.time), |r| r.through_a_member(args.time))?;
-            report.received.push((bare, own));
+        let subjects = (&mut receiver, &mut sender);
+        ended = measure_pair(args, interrupt, &bar, subjects, pair % 2 == 0, &mut report);
+        match ended {
+            Ok(()) => bar.inc(1),
+            Err(Failure::Interrupted) => break,
+            Err(failure) => return Err(failure),
         }
-        interrupt.check()?;
-        if wants(Way::Sent) {
-            bar.set_message("sending");
-            let (bare, own) =
-                both(&mut sender, bare_first, |s| s.bare(args.time), |s| s.through_a_member(args.time))?;
-            report.sent.push((bare, own));
-        }
-        interrupt.check()?;
-        if wants(Way::Quic) {
-            bar.set_message("over QUIC");
-            let (bare, own) = both(
-                &mut (),
-                bare_first,
-                |()| quic::bare(args.time),
-                |()| quic::through_transports(args.time),
-            )?;
-            report.quic.push((bare, own));
-        }
-        report.codec_ns.push(codec::heartbeat_ns());
-        bar.inc(1);
     }
-    report.heartbeat_bytes = codec::heartbeat_bytes();
     bar.finish_and_clear();
-    Ok(report)
+    Ok((report, ended))
+}
+
+/// A pair of each kind that is wanted.
+fn measure_pair(
+    args: &LimitsArgs,
+    interrupt: &Interrupt,
+    bar: &ProgressBar,
+    (receiver, sender): (&mut Receiver, &mut Sender),
+    bare_first: bool,
+    report: &mut LimitsReport,
+) -> Result<(), Failure> {
+    let wants = |way| args.only.is_none_or(|only| only == way);
+    interrupt.check()?;
+    if wants(Way::Received) {
+        bar.set_message("receiving");
+        let pair = both(receiver, bare_first, |r| r.bare(args.time), |r| r.through_a_member(args.time))?;
+        report.received.push(pair);
+    }
+    interrupt.check()?;
+    if wants(Way::Sent) {
+        bar.set_message("sending");
+        let pair = both(sender, bare_first, |s| s.bare(args.time), |s| s.through_a_member(args.time))?;
+        report.sent.push(pair);
+    }
+    interrupt.check()?;
+    if wants(Way::Quic) {
+        bar.set_message("over QUIC");
+        let own = |(): &mut ()| quic::through_transports(args.time);
+        report.quic.push(both(&mut (), bare_first, |()| quic::bare(args.time), own)?);
+    }
+    report.codec_ns.push(codec::heartbeat_ns());
+    Ok(())
 }
 
 /// Both measurements of a pair, in this order or the other.

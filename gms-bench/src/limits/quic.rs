@@ -30,7 +30,7 @@ use crate::failure::Failure;
 use crate::line::now;
 
 /// Peers: more would measure how a machine switches between threads.
-const PEERS: usize = 8;
+pub(super) const PEERS: usize = 8;
 /// Datagrams under way at most, to each peer.
 const DEPTH: u64 = 4;
 /// Silence after which what is under way is taken for lost.

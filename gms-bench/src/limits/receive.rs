@@ -114,7 +114,11 @@ impl Receiver {
         let mut read_until = |end: u64| -> Result<u64, Failure> {
             let mut count = 0;
             while now() < end {
-                poll.poll(&mut events, Some(Duration::from_millis(10))).map_err(failed)?;
+                match poll.poll(&mut events, Some(Duration::from_millis(10))) {
+                    // A signal; whoever asked for it looks between measurements.
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    polled => polled.map_err(failed)?,
+                }
                 // The clock is read once in a while, not for each.
                 while let Ok(read) = read_some(&socket, &mut buffer) {
                     count += read;

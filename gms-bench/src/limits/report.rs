@@ -64,6 +64,11 @@ impl LimitsReport {
         Self { peers, ..Self::default() }
     }
 
+    /// Whether nothing was measured.
+    pub(crate) fn is_empty(&self) -> bool {
+        [&self.received, &self.sent, &self.quic].iter().all(|pairs| pairs.is_empty())
+    }
+
     /// For programs.
     pub(crate) fn json(&self) -> Result<String, Failure> {
         let failed = |error| Failure::fault(format!("the report can't be written as JSON: {error}"));
@@ -74,10 +79,12 @@ impl LimitsReport {
     pub fn markdown(&self) -> String {
         let mut text = format!(
             "# Heartbeats against bare sockets, {} peers\n\n\
-             At most {} are under way to the one socket that receives.\n\n\
+             At most {} are under way to the one socket that receives. Over QUIC there are {} peers.\n\n\
              | what | bare loop, per second | GMS, per second | share: median (smallest to largest) | CPU each, bare / GMS | demanded | held |\n\
              | --- | --- | --- | --- | --- | --- | --- |\n",
-            self.peers, self.window
+            self.peers,
+            self.window,
+            super::quic::PEERS,
         );
         text.push_str(&row("received, decoded and recorded", &self.received, RECEIVED_MIN));
         text.push_str(&row("encoded and sent to distinct peers", &self.sent, SENT_MIN));
@@ -139,7 +146,7 @@ mod tests {
             heartbeat_bytes: 49,
         };
         let expected = "# Heartbeats against bare sockets, 3 peers\n\n\
-            At most 4096 are under way to the one socket that receives.\n\n\
+            At most 4096 are under way to the one socket that receives. Over QUIC there are 8 peers.\n\n\
             | what | bare loop, per second | GMS, per second | share: median (smallest to largest) | CPU each, bare / GMS | demanded | held |\n\
             | --- | --- | --- | --- | --- | --- | --- |\n\
             | received, decoded and recorded | 500 | 250 | 50 % (50 to 70, 3 pairs) | 1000000 / 2000000 ns | at least 60 % | **no** |\n\
