@@ -36,7 +36,7 @@ pub(crate) fn start(opening: Opening) -> io::Result<Arc<Shared>> {
     let Opening { socket, listener, mapped, own, keys, tls, limits } = opening;
     let socket = Arc::new(SharedSocket::new(socket)?);
     #[cfg(target_os = "linux")]
-    let (io, mutes) = (socket.io(), socket.mutes());
+    let io = socket.io();
     let server = Some(tls.server.clone());
     let abstract_socket: Arc<dyn quinn::AsyncUdpSocket> = socket;
     let config = keys.endpoint_config();
@@ -54,7 +54,7 @@ pub(crate) fn start(opening: Opening) -> io::Result<Arc<Shared>> {
     runtime.spawn(dial::accept(Arc::clone(&shared), endpoint));
     runtime.spawn(expiry::watch(Arc::clone(&shared)));
     #[cfg(target_os = "linux")]
-    runtime.spawn(crate::errors::read(Arc::clone(&shared), io, mutes));
+    runtime.spawn(crate::errors::read(Arc::clone(&shared), io));
     if let Some(listener) = listener {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         runtime.spawn(watch::accept(Arc::clone(&shared), listener));

@@ -39,7 +39,6 @@ mod identity;
 mod life;
 mod limits;
 mod link;
-mod mute;
 mod naming;
 mod outbox;
 mod peers;

@@ -40,13 +40,6 @@ pub(crate) const HANDSHAKES_PER_SOURCE_MAX: usize = 192;
 /// Addresses that are remembered because nobody answered there.
 pub(crate) const RESTING_MAX: usize = 4096;
 
-/// How long nothing but checks goes to an address that an ICMP error came from: a check is over by then.
-pub(crate) const MUTED_FOR: Duration = Duration::from_millis(100);
-/// From one such silence to the next, at least: whoever forges errors delays a tenth of what is sent.
-pub(crate) const MUTES_APART: Duration = Duration::from_secs(1);
-/// Addresses that are known to be silent at a time: a whole large view.
-pub(crate) const MUTED_MAX: usize = 1024;
-
 /// How long a connection that another one has replaced is still read from: what was under way on it has arrived by then.
 pub(crate) const RETIRED_FOR: Duration = Duration::from_secs(2);
 

@@ -10,7 +10,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use gms_core::runtime::clock;
 use gms_net::fault::Fault;
 use gms_net::socket::send_past_errors;
 use gms_net::strangers;
@@ -21,7 +20,6 @@ use tokio::net::UdpSocket;
 use tokio::sync::watch;
 
 use crate::limits::SEGMENTS_MAX;
-use crate::mute::Mutes;
 
 /// Says when a socket may be written to again; each connection has one.
 struct Writable {
@@ -59,20 +57,13 @@ impl UdpPoller for Writable {
 pub(crate) struct SharedSocket {
     io: Arc<UdpSocket>,
     state: UdpSocketState,
-    mutes: Arc<Mutes>,
 }
 
 impl SharedSocket {
     /// Takes over a bound socket that does not block. Must be called within the runtime.
     pub(crate) fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
-        Ok(Self { io: Arc::new(UdpSocket::from_std(socket)?), state, mutes: Arc::default() })
-    }
-
-    /// Where nothing is sent for a moment.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux tells"))]
-    pub(crate) fn mutes(&self) -> Arc<Mutes> {
-        Arc::clone(&self.mutes)
+        Ok(Self { io: Arc::new(UdpSocket::from_std(socket)?), state })
     }
 
     /// The socket, for whoever reads its error queue.
@@ -92,9 +83,6 @@ impl SharedSocket {
     }
 
     fn send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        if self.mutes.holds(clock::now, transmit.destination) {
-            return Ok(());
-        }
         match send_past_errors(|| self.state.try_send((&*self.io).into(), transmit)) {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Err(e),
             // What the kernel does not take is lost, as on the way: quinn would end the connection for it.
@@ -127,7 +115,6 @@ impl AsyncUdpSocket for SharedSocket {
             let read = self.io.try_io(Interest::READABLE, || self.state.recv((&*self.io).into(), bufs, meta));
             // An error is the news of an earlier datagram, or says that nothing is there.
             if let Ok(count) = read {
-                meta[..count].iter().for_each(|meta| self.mutes.hear(meta.addr));
                 self.answer_strangers(bufs, &meta[..count]);
                 return Poll::Ready(Ok(count));
             }
